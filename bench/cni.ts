@@ -68,11 +68,12 @@ const STANDARD: Series = {
   state: 'kubelet-nft',
   targets: ON_A_NODE,
 };
-/** The same where legacy iptables is in use, and beside a proxy with 5,000 Services. */
+/** The same where legacy iptables is in use, beside a firewall of a hundred zones, and beside a proxy with 5,000 Services. */
 const ON_OTHER_NODES: readonly Series[] = [
-  standardOn('legacy iptables', 'legacy'),
-  standardOn('5000 Services of kube-proxy in iptables-nft', 'nft', 5000),
-  standardOn('5000 Services of kube-proxy in iptables-legacy', 'legacy', 5000),
+  standardOn('legacy iptables', 'kubelet-legacy'),
+  standardOn('firewall of 100 zones', 'many-zones'),
+  standardOn('5000 Services of kube-proxy in iptables-nft', 'kubelet-nft', { count: 5000, variant: 'nft' }),
+  standardOn('5000 Services of kube-proxy in iptables-legacy', 'kubelet-legacy', { count: 5000, variant: 'legacy' }),
 ];
 const SERIES: readonly Series[] = [
   {
@@ -173,10 +174,9 @@ async function benchSeries(
   await agent.stop();
 }
 
-function standardOn(node: string, variant: IptablesVariant, count?: number): Series {
+function standardOn(node: string, state: NodeState, services?: Series['services']): Series {
   const { label: _label, headline: _headline, ...rest } = STANDARD;
-  const services = count === undefined ? {} : { services: { count, variant }, pods: PODS_BESIDE_SERVICES };
-  return { ...rest, ...services, label: `standard list, ${node}`, state: `kubelet-${variant}` };
+  return { ...rest, ...(services && { services, pods: PODS_BESIDE_SERVICES }), label: `standard list, ${node}`, state };
 }
 
 function loadServices({ path }: TestNamespace, { count, variant }: NonNullable<Series['services']>): void {

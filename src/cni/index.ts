@@ -9,6 +9,7 @@ export {
   loadRemoval,
   type WantedAttachment,
 } from './features/index.ts';
+export { leaveObstaclesToAgent } from './features/obstacles/left-to-agent.ts';
 /** What tells how the interfaces of pods are, loaded when it is asked for. */
 export const loadLinkDrift = () => import('./drift/index.ts');
 export { linkFinder } from './link/host-link.ts';

@@ -15,6 +15,7 @@ export const NODE_STATES = [
   'docker-nft',
   'docker-legacy',
   'firewalld',
+  'many-zones',
 ] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
@@ -27,6 +28,7 @@ const PREPARATIONS: Record<NodeState, (namespace: TestNamespace) => void> = {
   'docker-nft': (namespace) => asDockerLeavesIt(namespace, 'nft'),
   'docker-legacy': (namespace) => asDockerLeavesIt(namespace, 'legacy'),
   firewalld: asFirewalldLeavesIt,
+  'many-zones': asManyZonesLeaveIt,
 };
 
 /** Brings a namespace into the state in which a program leaves a node. */
@@ -115,6 +117,23 @@ export function asFirewalldLeavesIt(namespace: TestNamespace): void {
     chain nat_POSTROUTING { type nat hook postrouting priority srcnat + 10; policy accept; }
   }`;
   namespace.run('nft', script);
+}
+
+/** The same with a hundred zones, of which each has a chain with rules for some of what is forwarded. */
+function asManyZonesLeaveIt(namespace: TestNamespace): void {
+  asFirewalldLeavesIt(namespace);
+  const zones = Array.from({ length: 100 }, (_, n) => `filter_FWD_zone${n}`);
+  const rules = (zone: string, n: number) =>
+    Array.from(
+      { length: 5 },
+      (_, port) => `add rule ${zone} ip saddr 172.16.${n}.0/24 tcp dport ${8000 + port} accept`,
+    );
+  const lines = [
+    ...zones.map((zone) => `add chain ${zone}`),
+    ...zones.flatMap(rules),
+    ...zones.map((zone) => `add rule filter_FORWARD_ZONES jump ${zone}`),
+  ];
+  namespace.run('nft', lines.map((line) => line.replace(/^add (chain|rule) /, 'add $1 inet firewalld ')).join('; '));
 }
 
 function restore(namespace: TestNamespace, program: string, lines: readonly string[]): void {

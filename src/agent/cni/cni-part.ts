@@ -105,6 +105,7 @@ export class CniPart implements Part {
         if (!CHANGING_VERBS.has(request.environment.CNI_COMMAND)) return;
         ranges.addressesChanged();
         this.#forwarding.podsChanged();
+        this.#guard.podsChanged();
       },
     });
     this.#server = new CniServer({

@@ -6,6 +6,7 @@ import { withNodeLock } from '../link/node-lock.ts';
 import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
+import { areObstaclesLeft } from './obstacles/left-to-agent.ts';
 import { obstaclesTo, unlessChanging } from './obstacles/obstacles.ts';
 import { packetsOf } from './obstacles/packets.ts';
 import {
@@ -52,6 +53,7 @@ export const firewall: AttachmentFeature = {
       if (hasForwardChain(ruleset) && !isAdmitted(ruleset, context)) {
         withNodeLock(() => admit(ruleset, admissions));
       }
+      if (areObstaclesLeft()) return;
       for (const obstacle of unlessChanging(() => obstaclesTo(ruleset, passing)) ?? []) warn(obstacle);
     });
     failpoint('firewall');

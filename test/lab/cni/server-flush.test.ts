@@ -14,6 +14,7 @@ let agent: Agent;
 const ruleset = () => served.node.namespace.run('nft', 'list', 'ruleset');
 /** What the pods have there: lines that name a link of ours. */
 const ofPods = () => (ruleset().match(/veth[0-9a-f]{11} /g) ?? []).sort();
+const statusText = async () => (await execIn(served.node.namespace)(builtProgram('nodeplane'), ['status'])).stdout;
 const config = (hostPort: number) => ({
   ...installedConfig(served.conflist),
   runtimeConfig: { portMappings: [{ hostPort, containerPort: 80, protocol: 'tcp' }] },
@@ -68,7 +69,8 @@ it('tells of a table of others that drops what pods send, once while it is there
   await expect.poll(told).toEqual([reason]);
   run('nft', 'add table inet unrelated');
   run('nft', 'delete table inet site; delete table inet unrelated');
-  await delay(1000);
+  // It rests between its looks.
+  await expect.poll(statusText, { timeout: patient(10_000), interval: 500 }).not.toContain('Chain "passing"');
   expect(told()).toEqual([reason]);
   run('nft', site);
   await expect.poll(told).toEqual([reason, reason]);
@@ -86,9 +88,9 @@ it('tells of a chain FORWARD of legacy iptables that drops what pods send, withi
   await expect
     .poll(told, { timeout: patient(45_000) })
     .toContainEqual(expect.objectContaining({ level: 'warn', reason }));
-  const status = await execIn(served.node.namespace)(builtProgram('nodeplane'), ['status']);
-  expect(status.stdout).toMatch(/✗ {2}Rules in the kernel/);
-  expect(status.stdout).toMatch(/Chain FORWARD of legacy iptables \(IPv4\) drops.*\n +nodeplane preflight --/);
+  const status = await statusText();
+  expect(status).toMatch(/✗ {2}Rules in the kernel/);
+  expect(status).toMatch(/Chain FORWARD of legacy iptables \(IPv4\) drops.*\n +nodeplane preflight --/);
   run('iptables-legacy', '-P', 'FORWARD', 'ACCEPT');
 });
 

@@ -5,9 +5,12 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { createHost, type Host } from '../host.ts';
+import { execIn } from '../iptables/fixtures.ts';
 import type { Agent } from '../lab.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { prepareNode } from '../node-state.ts';
+import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
 import { createServedNode, type ServedNode } from './served-node.ts';
 
 // The standard configuration by the agent, on nodes where others have been.
@@ -136,14 +139,18 @@ it('says once that legacy iptables drops, however many pods come, and again when
   agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
   await addPod('undisturbed');
   expect(notable()).toEqual([]);
-  const remarks = () => notable().map(({ remarks }) => String(remarks).split('\n').length);
+  const soon = { timeout: patient(15_000), interval: 500 };
+  const told = () => notable().map(({ msg, reason }) => `${msg}: ${reason}`);
+  const drops = (family: string) =>
+    expect.stringMatching(`rules may drop packets of pods: Chain FORWARD of legacy iptables .${family}. drops`);
   prepareNode(namespace, 'docker-legacy');
   for (const name of ['a', 'b', 'c']) await addPod(name);
-  await expect.poll(remarks).toEqual([2]);
-  expect(notable()[0]!.remarks).toMatch(/FORWARD of legacy iptables \(IPv4\) drops/);
+  await expect.poll(told, soon).toEqual([drops('IPv4'), drops('IPv6')]);
   for (const program of ['iptables-legacy', 'ip6tables-legacy']) namespace.run(program, '-P', 'FORWARD', 'ACCEPT');
   await addPod('d');
+  const status = async () => (await execIn(namespace)(builtProgram('nodeplane'), ['status'])).stdout;
+  await expect.poll(status, soon).not.toContain('legacy iptables');
   namespace.run('iptables-legacy', '-P', 'FORWARD', 'DROP');
   for (const name of ['e', 'f']) await addPod(name);
-  await expect.poll(remarks).toEqual([2, 1]);
+  await expect.poll(told, soon).toEqual([drops('IPv4'), drops('IPv6'), drops('IPv4')]);
 });

@@ -30,8 +30,10 @@ export interface FeatureGuardOptions {
 const QUIET_MS = 100;
 /** How long an ADD in the middle of its work is left alone before it is looked at again. */
 const UNDER_WAY_MS = 1000;
-/** Of legacy iptables the kernel tells nothing, and what stands in the way of nobody is not told before there are pods. It takes 5 ms with 100 pods. */
+/** Of legacy iptables the kernel tells nothing. A look takes 5 ms with 100 pods. */
 const OBSTACLES_MS = 30_000;
+/** When pods come, what is in the way is looked for soon: nobody was told before there was a pod that it is in the way of. */
+const OBSTACLES_OF_NEW_PODS_MS = 1000;
 
 /**
  * Brings back the rules of pods when others flush nf_tables, as a reload of firewalld or `nft flush ruleset` does, also
@@ -49,7 +51,7 @@ export class FeatureGuard implements ComparedPart {
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
-  #look: Timer | undefined;
+  #look: { readonly timer: Timer; readonly due: number } | undefined;
   #checking: Promise<void> = Promise.resolve();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
@@ -72,7 +74,12 @@ export class FeatureGuard implements ComparedPart {
       return;
     }
     await this.check();
-    this.#lookLater();
+    this.#lookIn(OBSTACLES_MS);
+  }
+
+  /** Says that pods come or go. */
+  podsChanged(): void {
+    this.#lookIn(OBSTACLES_OF_NEW_PODS_MS);
   }
 
   /** What may drop packets of pods, and cannot be changed from here: a sentence each. */
@@ -83,7 +90,7 @@ export class FeatureGuard implements ComparedPart {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#next?.timer.cancel();
-    this.#look?.cancel();
+    this.#look?.timer.cancel();
     await this.#checking;
     this.#nftables?.close();
     this.#nftables = undefined;
@@ -122,8 +129,8 @@ export class FeatureGuard implements ComparedPart {
 
   async #compare(): Promise<readonly Drift[]> {
     if (!this.#nftables) throw unreadable();
-    const { compareFeatures, rules } = await this.#wanted();
-    return compareFeatures(this.#nftables, rules, linkNames);
+    const { compareFeatures, wanted } = await this.#reassertion();
+    return compareFeatures(this.#nftables, wanted().rules, linkNames);
   }
 
   #schedule(ms: number): void {
@@ -142,7 +149,8 @@ export class FeatureGuard implements ComparedPart {
     if (!nftables) return;
     this.#failure = undefined;
     try {
-      const { reassertFeatures, obstaclesOf, entries, rules } = await this.#wanted();
+      const { reassertFeatures, obstaclesOf, wanted } = await this.#reassertion();
+      const { entries, rules } = wanted();
       const movesJump = isAsked || this.#pace.leftMs(clock.now()) === 0;
       const repair = reassertFeatures(nftables, rules, linkNames, { movesJump });
       if (repair.structureRepaired || repair.elementsAdded > 0) {
@@ -166,29 +174,38 @@ export class FeatureGuard implements ComparedPart {
   }
 
   #tellObstacles(look: () => readonly string[] | undefined): void {
-    const againInMs = this.#obstacles.look(look);
-    if (againInMs !== undefined) this.#schedule(againInMs);
+    this.#lookIn(this.#obstacles.look(look) ?? OBSTACLES_MS);
   }
 
-  #lookLater(): void {
-    this.#look = this.#options.clock.setTimer(() => this.#lookForObstacles(), OBSTACLES_MS);
+  #lookIn(ms: number): void {
+    const { clock } = this.#options;
+    const due = clock.now() + ms;
+    if (this.#look && this.#look.due <= due) return;
+    this.#look?.timer.cancel();
+    const timer = clock.setTimer(() => {
+      this.#look = undefined;
+      return this.#lookForObstacles();
+    }, ms);
+    this.#look = { timer, due };
   }
 
   async #lookForObstacles(): Promise<void> {
-    const { obstaclesOf, rules } = await this.#wanted();
+    const { obstaclesOf, wanted } = await this.#reassertion();
     const nftables = this.#nftables;
-    if (!nftables) return;
-    this.#lookLater();
-    this.#tellObstacles(() => obstaclesOf(nftables, rules));
+    if (nftables) this.#tellObstacles(() => obstaclesOf(nftables, wanted().rules));
   }
 
-  /** What the pods should have, by the notes about them, and what pods of other nodes need here. */
-  async #wanted() {
+  /** What can be done, and `wanted`, which reads what the pods should have by the notes about them, and pods of other nodes here. */
+  async #reassertion() {
     const { featuresOf, passageOf, ...actions } = await loadReassertion();
     const { dataDirs, passing } = this.#options;
     this.#rules ??= new JournalRules(featuresOf);
-    const entries = dataDirs.flatMap(journalEntries);
-    return { ...actions, entries, rules: joinRules([this.#rules.of(entries, linkNames()), passageOf(passing)]) };
+    const known = this.#rules;
+    const wanted = () => {
+      const entries = dataDirs.flatMap(journalEntries);
+      return { entries, rules: joinRules([known.of(entries, linkNames()), passageOf(passing)]) };
+    };
+    return { ...actions, wanted };
   }
 }
 

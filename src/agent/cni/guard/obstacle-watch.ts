@@ -3,7 +3,7 @@ import type { Logger } from '../../logger.ts';
 
 /** How long something has to be in the way to be told: firewalld, for one, has a table that drops everything while it reloads. */
 const PASSING_MS = 3000;
-/** A look reads rules of others, for up to 15 ms: it is this many times what it took from the next, however often they change. */
+/** A look reads rules of others, for some milliseconds: it is this many times what it took from the next, and no longer than needed to tell. */
 const RESTS = 300;
 
 /** What of other programs may drop packets of pods, and cannot be changed from here. */
@@ -34,7 +34,7 @@ export class ObstacleWatch {
     if (began < this.#restsUntil) return this.#restsUntil - began;
     const reasons = look();
     const now = this.#clock.now();
-    this.#restsUntil = now + RESTS * (now - began);
+    this.#restsUntil = now + Math.min(RESTS * (now - began), PASSING_MS);
     if (!reasons) return undefined;
     this.#found = new Map(reasons.map((reason) => [reason, this.#seen(reason, now)]));
     const waiting = [...this.#found.values()].filter(({ told }) => !told).map(({ since }) => since + PASSING_MS - now);

@@ -1,7 +1,7 @@
 // The thread of one request at a time: the kernel is asked synchronously, which would keep the agent from other things and
 // other requests from being served.
 import { parentPort, workerData } from 'node:worker_threads';
-import { keepSocketsOpen, runCni } from '../../../cni/index.ts';
+import { keepSocketsOpen, leaveObstaclesToAgent, runCni } from '../../../cni/index.ts';
 import { onOwnPorts, ownPorts, shareOwnCommits } from '../../../netlink/nftables/index.ts';
 import { DescriptorLedger, noteDescriptorsIn, shareLockReleases, useProcSysRoot } from '../../../sys/index.ts';
 import { lookAtLinks } from '../guard/look-at-links.ts';
@@ -15,6 +15,7 @@ useProcSysRoot(start.procSysRoot);
 shareLockReleases(start.lockReleases);
 shareOwnCommits(start.ownCommits);
 keepSocketsOpen();
+leaveObstaclesToAgent();
 onOwnPorts(() => parentPort?.postMessage({ nftPorts: ownPorts() } satisfies PortNotice));
 parentPort?.on('message', async (task: WorkerTask) => {
   // What throws ends the thread, and the pool answers for it.

@@ -9,17 +9,17 @@ import { ruleForPackets } from './nft-rule.ts';
 import { distinctPackets, type PodPackets } from './packets.ts';
 
 /**
- * What one look reads at most: each ADD waits for it, and in the agent the event loop does. 90 chains of five rules took 14 ms, 9,000
+ * What one look reads at most: an ADD of the plugin alone waits for it, and in the agent the event loop does. 90 chains of five rules took 14 ms, 9,000
  * rules 200; what firewalld leads forwarded packets through is a few dozen.
  */
-const MOST_RULES = 400;
-const MOST_CHAINS = 60;
+const MOST_RULES = 200;
+const MOST_CHAINS = 30;
 /** Nor a table of legacy iptables that is larger: a rule takes some 200 bytes. */
 const MOST_BYTES = 200_000;
 
 /**
  * A sentence for each chain that may drop these packets and cannot be changed from here: of iptables-nft, of other programs' tables, of
- * legacy iptables. Chains whose rules let all of them through are none, nor those that are too long to be read by each ADD.
+ * legacy iptables. Chains whose rules let all of them through are none, nor those that take too long to be read.
  *
  * @throws KernelError, ERR_NETLINK_DUMP_INTERRUPTED
  */
