@@ -20,7 +20,9 @@ export const FIREWALLS: readonly Firewall[] = [
   {
     name: 'ufw',
     chain: /^ufw6?-/,
-    remedy: 'ufw route allow in on <bridge>; ufw route allow out on <bridge>; ufw allow in on <bridge>',
+    // The last for NodePorts that lead to pods of other nodes.
+    remedy:
+      'ufw route allow in on <bridge>; ufw route allow out on <bridge>; ufw allow in on <bridge>; ufw route allow to <pod CIDR>',
   },
   {
     name: 'shorewall',

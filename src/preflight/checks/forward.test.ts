@@ -46,6 +46,16 @@ const CASES: readonly (readonly [state: string, words: string, differences: Diff
       saves: { legacy: rules('filter', ':FORWARD DROP', '-A FORWARD -j DROP', ...['s', 'd'].map(acceptPods)) },
     },
   ],
+  [
+    'ok',
+    'accepts',
+    {
+      flags: cni,
+      saves: {
+        legacy: rules('filter', ':FORWARD DROP', '-A FORWARD -i cni0 -j ACCEPT', '-A FORWARD -o cni0 -j ACCEPT'),
+      },
+    },
+  ],
   ['ok', 'lets pods through', { flags: cni, node: dropping('ip', 'filter', 'FORWARD') }],
   ['warning', 'through nftables table ip fw', { flags: cni, node: dropping('ip', 'fw', 'FORWARD') }],
   ['warning', 'nftables table inet filter', { flags: cni, node: dropping('inet', 'filter', 'forward') }],

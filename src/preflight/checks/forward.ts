@@ -97,8 +97,8 @@ function closedInLegacy(sets: readonly RuleSet[], pods: readonly Cidr[]): Closed
   const isClosed = (set: RuleSet) => {
     const ofFamily = pods.filter(({ address }) => address.family === set.family);
     const packets = ofFamily.flatMap((range) => [
-      { flag: '-s', range },
-      { flag: '-d', range },
+      { flags: ['-s', '-i'] as const, range },
+      { flags: ['-d', '-o'] as const, range },
     ]);
     return packets.length === 0
       ? refusalIn(set) !== undefined
@@ -115,13 +115,17 @@ function closedInLegacy(sets: readonly RuleSet[], pods: readonly Cidr[]): Closed
 
 /** What pods of a range send, or get. */
 interface PodPackets {
-  readonly flag: string;
+  /** By which a rule asks for their address, and for their bridge. */
+  readonly flags: readonly [address: string, link: string];
   readonly range: Cidr;
 }
 
+/** What bridges of pods are called. */
+const BRIDGE = /^(?:cni|cbr)(?:\d|\+$)/;
+
 const COMMENT = /-m comment --comment (?:"(?:[^"\\]|\\.)*"|\S+) ?/g;
-/** A rule for every packet, or for all of an address, and where it leads. */
-const RULE = /^(?:(-[sd]) (\S+) )?-([jg]) (\S+)(?: --reject-with \S+)?$/;
+/** A rule for every packet, or for all of an address or an interface, and where it leads. */
+const RULE = /^(?:(-[sdio]) (\S+) )?-([jg]) (\S+)(?: --reject-with \S+)?$/;
 
 /**
  * The chain in which chain FORWARD refuses whatever none of its rules has accepted: itself, or one it leads every packet to. Of legacy
@@ -137,16 +141,17 @@ function refusalIn({ variant, tables }: RuleSet, packets?: PodPackets): string |
 }
 
 function forAll(rule: string, packets: PodPackets | undefined): ForAll | undefined {
-  const [, flag, block, way, target] = RULE.exec(rule.replaceAll(COMMENT, '')) ?? [];
-  if (target === undefined || (flag !== undefined && !(flag === packets?.flag && holds(block!, packets.range)))) {
-    return undefined;
-  }
+  const [, flag, value, way, target] = RULE.exec(rule.replaceAll(COMMENT, '')) ?? [];
+  if (target === undefined || (flag !== undefined && !isOfAll(flag, value!, packets))) return undefined;
   if (target === 'DROP' || target === 'REJECT') return { kind: 'refuse' };
   if (target === 'ACCEPT' || target === 'RETURN') return { kind: target === 'ACCEPT' ? 'accept' : 'return' };
   return { kind: way === 'g' ? 'goto' : 'jump', chain: target };
 }
 
-function holds(block: string, range: Cidr): boolean {
-  const cidr = tryParseCidr(block);
+function isOfAll(flag: string, value: string, packets: PodPackets | undefined): boolean {
+  if (!packets?.flags.includes(flag)) return false;
+  if (flag === packets.flags[1]) return BRIDGE.test(value);
+  const cidr = tryParseCidr(value);
+  const { range } = packets;
   return cidr !== undefined && cidr.prefixLength <= range.prefixLength && cidrContains(cidr, range.address);
 }
