@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { link, look } from '../../../test/fakes/preflight-world.ts';
-import { parseCidr, parseIp } from '../../core/index.ts';
+import { parseAddressWithPrefix, parseCidr, parseIp } from '../../core/index.ts';
 import type { Route } from '../../netlink/route/index.ts';
 import { DEVICE_ALIAS } from '../../routes/index.ts';
 
@@ -18,6 +18,21 @@ const LINKS = [
   link('flannel.1', { index: 4, kind: 'vxlan' }),
   link('eth0', { index: 2 }),
 ];
+const address = (text: string, index = 3) => ({ index, ...parseAddressWithPrefix(text) }) as never;
+
+it.each([
+  ['skipped', 'no --cni', [], ['10.42.1.1/24']],
+  ['ok', 'no address', ['--cni'], ['10.244.1.1/24', 'fd00:42::1/64']],
+  ['warning', 'cni0 has the address 10.42.1.1/24', ['--cni'], ['10.42.1.1/24']],
+  ['ok', 'no address', ['--cni', '--cni-pod-cidrs=10.42.1.0/24'], ['10.42.1.1/24']],
+])('links.bridge: %s, %s', async (state, words, flags, texts) => {
+  const node = {
+    links: () => LINKS,
+    addresses: () => [address('192.168.50.1/24', 2), ...texts.map((text) => address(text))],
+  };
+  expect(await look('links.bridge', { flags, node })).toMatchObject({ state, message: expect.stringContaining(words) });
+});
+
 const [UNICAST, BLACKHOLE] = [1, 6];
 const route = (destination: string, outInterface: number, more: Partial<Route> = {}) =>
   ({ family: 'IPv4', destination: parseCidr(destination), outInterface, type: UNICAST, protocol: 3, ...more }) as Route;

@@ -1,5 +1,5 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { errorText, type IpFamily } from '../../core/index.ts';
+import { cidrContains, errorText, formatCidr, type IpFamily } from '../../core/index.ts';
 import { internalIpOf } from '../../kube/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
@@ -61,7 +61,32 @@ const leftovers: Check = {
     if (found.length === 0) return ok('no device of another network is left');
     return warning(
       `devices of others are here: ${firstFew(found)}`,
-      'when nothing uses them any more: ip link delete <name>; nodeplane uses cni0 on',
+      'when nothing uses them any more: ip link delete <name>; nodeplane uses cni0 on where it has the addresses it needs',
+    );
+  },
+};
+
+/** Of the configuration that the agent installs itself. */
+const OUR_BRIDGE = 'cni0';
+
+const bridge: Check = {
+  name: 'links.bridge',
+  async look(world) {
+    const { config, node } = world;
+    if (config.cni?.conflist !== '') return skipped('the bridge of pods: no --cni, or --cni-conflist');
+    const link = node.links().find(({ name }) => name === OUR_BRIDGE);
+    if (!link) return ok(`${OUR_BRIDGE} is not there yet; the first pod makes it`);
+    const { own, all } = await podRanges(world);
+    const ranges = config.pools ? all : own;
+    // Of IPv6 several addresses may be there.
+    const foreign = node
+      .addresses()
+      .filter(({ index, address }) => index === link.index && address.family === 'IPv4')
+      .filter(({ address }) => !ranges.some((range) => cidrContains(range, address)));
+    if (foreign.length === 0 || ranges.length === 0) return ok(`${OUR_BRIDGE} has no address of another network`);
+    return warning(
+      `${OUR_BRIDGE} has the address ${firstFew(foreign.map(formatCidr))}, which is not of this node’s pods: none can be made`,
+      `when the pods of its network are gone: ip link delete ${OUR_BRIDGE}`,
     );
   },
 };
@@ -167,4 +192,4 @@ const conflists: Check = {
   },
 };
 
-export const LINK_CHECKS: readonly Check[] = [vxlan, leftovers, routes, mtu, tunnel, conflists];
+export const LINK_CHECKS: readonly Check[] = [vxlan, leftovers, bridge, routes, mtu, tunnel, conflists];
