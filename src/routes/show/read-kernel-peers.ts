@@ -13,8 +13,9 @@ import { RT_TABLE_MAIN, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import { formatKey, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import { RTPROT_NODEPLANE } from '../kernel/route-object.ts';
 import { KernelFacts } from './kernel-facts.ts';
-import type { KernelPeer, KernelPeers } from './kernel-peer.ts';
+import type { KernelPeer, KernelPeers, Reach } from './kernel-peer.ts';
 import { pathOf, wireguardPath } from './paths.ts';
+import { takenRanges } from './taken-ranges.ts';
 
 /** Routes with the same next hop lead to the same node. */
 interface Group {
@@ -35,6 +36,8 @@ interface Group {
 export function readKernelPeers(netlink: Netlink, family: IpFamily): KernelPeers {
   const facts = new KernelFacts(netlink, family);
   const groups = groupByHop(listOurRoutes(netlink, family), listOurNexthops(netlink, family), facts);
+  const ranges = [...groups.values()].flatMap(({ podCidrs }) => podCidrs);
+  const taken = takenRanges(netlink, family, ranges);
   const peers = [...groups.values()].map(({ outInterface, gateway, wireguard, podCidrs, mtu }): KernelPeer => {
     const link = facts.link(outInterface);
     const { mode, address, reach } = gateway ? pathOf(link, gateway, facts) : wireguardPath(link!, wireguard, family);
@@ -46,10 +49,18 @@ export function readKernelPeers(netlink: Netlink, family: IpFamily): KernelPeers
       address,
       podCidrs,
       mtu: Math.min(mtu, link?.mtu ?? mtu),
-      reach: podCidrs.length > 0 ? reach : { verdict: 'no', because: 'no route' },
+      reach: podCidrs.length > 0 ? (takenReach(podCidrs, taken) ?? reach) : { verdict: 'no', because: 'no route' },
     };
   });
   return { peers, leftovers: facts.unused() };
+}
+
+function takenReach(podCidrs: readonly Cidr[], taken: ReadonlyMap<string, Cidr>): Reach | undefined {
+  const [other] = podCidrs.flatMap((range) => taken.get(formatCidr(range)) ?? []);
+  if (!other) return undefined;
+  const text = formatCidr(other);
+  const look = `ip ${other.address.family === 'IPv6' ? '-6 ' : ''}route show ${text}`;
+  return { verdict: 'no', because: `${text} goes the way of somebody else’s route: ${look}` };
 }
 
 function groupByHop(

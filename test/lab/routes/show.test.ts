@@ -101,6 +101,27 @@ describe('nodeplane routes', () => {
     LONG_MS,
   );
 
+  it(
+    'and the status name a route of somebody else that takes a part of a Node’s pods away',
+    async () => {
+      await cluster.start('--routes', 'auto');
+      await reachAll();
+      const { run } = one!.namespace;
+      run('sh', '-ec', 'ip route add blackhole 10.244.2.0/26 proto 80; ip -6 route add fd00:10:244:3::/80 dev eth0');
+      const blocked = () =>
+        json().peers.flatMap(({ family, node, reachable }) => (reachable === 'no' ? [`${family} ${node}`] : []));
+      expect(blocked()).toEqual(['IPv4 node-2', 'IPv6 node-3']);
+      expect(routes().stdout).toContain(
+        '10.244.2.0/26 goes the way of somebody else’s route: ip route show 10.244.2.0/26',
+      );
+      const status = one!.namespace.run('sh', '-c', `${builtProgram('nodeplane')} status || true`);
+      expect(status).toContain('node-3, IPv6: fd00:10:244:3::/80 goes the way of somebody else’s route');
+      run('sh', '-ec', 'ip route del blackhole 10.244.2.0/26; ip -6 route del fd00:10:244:3::/80');
+      expect(blocked()).toEqual([]);
+    },
+    LONG_MS,
+  );
+
   it.each([
     ['IPv4', 'somebody else has 10.244.2.0/24 (ip route show 10.244.2.0/24); remove it if it is not needed'],
     [
