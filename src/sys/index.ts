@@ -11,6 +11,7 @@ export {
   type LegacyEntry,
   type LegacyFamily,
   LegacyTable,
+  legacyEntryCount,
   legacyTableInUse,
   legacyTables,
   readLegacyTable,

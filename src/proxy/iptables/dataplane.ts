@@ -18,6 +18,7 @@ import {
   type IptablesVariant,
   iptablesTool,
   isEmptyDiff,
+  type LegacyWatch,
   type NftTables,
   type Table,
   tableDrift,
@@ -47,6 +48,8 @@ export interface IptablesDataplaneOptions {
   readonly otherVariant?: OtherVariant;
   /** The tables as the kernel has them, of variant nft. @default what the programs tell is all */
   readonly kernelTables?: NftTables | undefined;
+  /** Hears what is written, of variant legacy. @default nobody does */
+  readonly legacyWatch?: LegacyWatch | undefined;
 }
 
 /**
@@ -73,6 +76,7 @@ export class IptablesDataplane implements Dataplane {
   readonly #tool: IptablesTool;
   readonly #otherTool: IptablesTool;
   readonly #kernelTables: NftTables | undefined;
+  readonly #legacyWatch: LegacyWatch | undefined;
   readonly #dropInvalid: boolean;
   readonly #accounting: boolean;
   /** Undefined when there is nothing to clean up in it, or no longer. */
@@ -88,6 +92,7 @@ export class IptablesDataplane implements Dataplane {
     this.#accounting = accounting;
     this.#otherVariant = otherVariant;
     this.#kernelTables = options.kernelTables;
+    this.#legacyWatch = options.legacyWatch;
     this.#tool = iptablesTool(family, variant, exec);
     this.#otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
   }
@@ -139,10 +144,12 @@ export class IptablesDataplane implements Dataplane {
 
   async cleanup(): Promise<void> {
     this.#committed = undefined;
+    this.#legacyWatch?.pause();
     await cleanupIptables(this.#tool);
   }
 
   close(): void {
+    this.#legacyWatch?.pause();
     this.#kernelTables?.close();
   }
 
@@ -222,6 +229,7 @@ export class IptablesDataplane implements Dataplane {
       (change) => !isEmptyDiff(change) || change.insert.length > 0 || change.withdraw.length > 0,
     );
     let kernelSeconds = 0;
+    this.#legacyWatch?.pause();
     if (needed.length > 0) {
       const started = performance.now();
       const restore = () => this.#tool.restore(needed);
@@ -236,6 +244,7 @@ export class IptablesDataplane implements Dataplane {
       written[change.table] = rules.written;
     }
     this.#committed = next;
+    this.#legacyWatch?.written(next.totals);
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });
     return {
       kernelSeconds,

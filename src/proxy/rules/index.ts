@@ -8,6 +8,7 @@ export {
   programName,
   whyIptablesMissing,
 } from './iptables-tool.ts';
+export { LegacyWatch } from './legacy/legacy-watch.ts';
 export { podMatch } from './local-detector.ts';
 export { kernelTables, NftTables, type NftTablesOptions, tableDrift } from './nft/nft-tables.ts';
 export type { Key, KeySpace } from './radix.ts';

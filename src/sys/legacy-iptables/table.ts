@@ -207,6 +207,37 @@ export function legacyTableInUse(family: IpFamily, name: string, mostBytes: numb
   }
 }
 
+/**
+ * How many entries a table of legacy iptables has in the network namespace of the calling thread: rules, and what stands for chains and
+ * policies. 0 where it is not in use, undefined when nobody may know. It costs the same however many there are.
+ */
+export function legacyEntryCount(family: IpFamily, name: string): number | undefined {
+  const tables = legacyTables(family);
+  if (!tables?.includes(name)) return tables && 0;
+  const { domain, level, getInfo, hooks } = LAYOUTS[family];
+  const c = libc();
+  try {
+    const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+    try {
+      const info = infoRequest(family, name);
+      c.getsockopt(fd, level, getInfo, info);
+      return info.readUInt32LE(HOOK_ENTRY_AT + 4 * 2 * hooks);
+    } finally {
+      c.close(fd);
+    }
+  } catch (error) {
+    if (error instanceof KernelError) return undefined;
+    throw error;
+  }
+}
+
+/** struct ipt_getinfo, arpt_getinfo. */
+function infoRequest(family: LegacyFamily, name: string): Buffer {
+  const info = Buffer.alloc(HOOK_ENTRY_AT + 4 * (2 * LAYOUTS[family].hooks + 2));
+  info.write(name, 'latin1');
+  return info;
+}
+
 function readTable(family: LegacyFamily, name: string, mostBytes: number): LegacyTable | undefined {
   const { domain, level, getInfo, hooks } = LAYOUTS[family];
   /** Behind both lists of offsets and the number of entries. */
@@ -215,8 +246,7 @@ function readTable(family: LegacyFamily, name: string, mostBytes: number): Legac
   const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
   try {
     for (let attempt = 1; ; attempt++) {
-      const info = Buffer.alloc(sizeAt + 4);
-      info.write(name, 'latin1');
+      const info = infoRequest(family, name);
       c.getsockopt(fd, level, getInfo, info);
       const size = info.readUInt32LE(sizeAt);
       if (size > mostBytes) return undefined;

@@ -9,18 +9,25 @@ import { patient } from '../patience.ts';
 
 const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
 
-const forBoth = (...lines: string[]) =>
-  ['iptables-nft', 'ip6tables-nft'].flatMap((program) => lines.map((line) => line.replaceAll('%', program)));
+const inBoth =
+  (...programs: string[]) =>
+  (...lines: string[]) =>
+    programs.flatMap((program) => lines.map((line) => line.replaceAll('%', program)));
+const forBoth = inBoth('iptables-nft', 'ip6tables-nft');
+const forLegacy = inBoth('iptables-legacy', 'ip6tables-legacy');
 const FLUSHES: Readonly<Record<string, readonly string[]>> = {
   'nft flush ruleset': ['nft flush ruleset'],
   // As firewalld does at its start and with each reload.
   'iptables -F': forBoth('% -t filter -F', '% -t nat -F', '% -t mangle -F'),
+  'iptables-legacy -F': forLegacy('% -t filter -F', '% -t filter -X', '% -t nat -F', '% -t nat -X'),
   // As netfilter-persistent does with what was saved before there was an agent.
   'iptables-restore': forBoth("printf '*filter\\nCOMMIT\\n*nat\\nCOMMIT\\n' | %-restore"),
 };
 const MODES = [
   ['nftables', ['nft flush ruleset'], []],
-  ['iptables', Object.keys(FLUSHES), ['--iptables-variant', 'nft']],
+  ['iptables', ['nft flush ruleset', 'iptables -F', 'iptables-restore'], ['--iptables-variant', 'nft']],
+  // The kernel tells nothing of it but how many rules there are, and is asked for that each second.
+  ['iptables', ['iptables-legacy -F'], ['--iptables-variant', 'legacy']],
 ] as const;
 
 afterAll(removeAll);
@@ -53,7 +60,7 @@ describe.each([
   });
 });
 
-describe.each(MODES)('mode %s', (mode, flushes, flags) => {
+describe.each(MODES)('mode %s (%s)', (mode, flushes, flags) => {
   const node = createLab().addNode({ name: 'node-1' });
   const [web, client] = [node.addPod('web'), node.addPod('client')];
   let start: () => Promise<Agent>;

@@ -1,7 +1,7 @@
 import type { IpFamily } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
 import type { Mode, ModeLogger } from '../../index.ts';
-import { kernelTables, usableVariants, type VariantSettings } from '../../rules/index.ts';
+import { kernelTables, LegacyWatch, usableVariants, type VariantSettings } from '../../rules/index.ts';
 import { IptablesDataplane, type OtherVariant } from '../dataplane.ts';
 import { JUMPS } from '../fixed-chains.ts';
 import { setUpAccounting } from './accounting.ts';
@@ -28,6 +28,7 @@ export const iptablesMode: Mode<VariantSettings> = {
             dropInvalid,
             accounting,
             kernelTables: kernelTables(variant, family, JUMPS, changedByOthers),
+            ...(variant === 'legacy' && { legacyWatch: new LegacyWatch({ family, flushed: changedByOthers }) }),
             ...(otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
           });
         };
