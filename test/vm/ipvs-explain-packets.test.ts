@@ -10,6 +10,7 @@ const world = new ExplainWorld();
 const { node, other, web, far, client, outside } = world;
 const faults = new Faults(world);
 const [PORT, FAR_PORT, HOSTED, DNS] = ['10.96.0.22', '10.96.0.23', '10.96.0.14', '10.96.0.18'];
+const SCTP = '10.96.0.24';
 const WEB = `${web.ip()}:${TARGET}`;
 
 beforeAll(async () => {
@@ -17,9 +18,11 @@ beforeAll(async () => {
   await world.prepare([
     ...faultObjects(world),
     ...served('shop/port', PORT, [on(node, web.ip())], nodePort(30080)),
+    ...served('shop/sctp', SCTP, [on(node, web.ip())], { ports: [{ port: 80, protocol: 'SCTP' }] }),
     ...served('shop/far-port', FAR_PORT, [on(other, far.ip())], nodePort(30081)),
   ]);
   await node.serve({ port: 9000 });
+  await web.serve({ port: TARGET, protocol: 'SCTP' });
   // What is broken in IPVS stays so.
   await world.startAgent('--proxy-mode', 'ipvs', '--ipvs-sync-period', '1h');
 });
@@ -55,6 +58,14 @@ describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrac
     await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
+});
+
+it('by which of its addresses the node is answered that has opened an association of SCTP with all is not known', async () => {
+  world.run('conntrack', '-F');
+  faults.sysctl('net.ipv4.vs.conntrack', '0');
+  const [answer] = await world.askHere([{ destination: `${SCTP}:80`, source: 'node', protocol: 'sctp' }]);
+  expect(answer, answer!.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('SCTP') });
+  expect(await node.connect({ ip: SCTP, port: 80, protocol: 'SCTP' })).toMatchObject({ kind: 'answered' });
 });
 
 describe('what IPVS does with packets beside its servers', () => {

@@ -158,6 +158,13 @@ it('client-ports: the kernel has no port to give', async () => {
   expect(await world.ask(VIP, 'node')).toMatchObject({ verdict: 'works' });
 });
 
+it('whether a client without room for answers asks for more cannot be told', async () => {
+  faults.sysctl('net.ipv4.tcp_rmem', '1 1 1', client);
+  const answer = await world.ask(VIP, client.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('tcp_rmem') });
+  expect(await answers(client, VIP)).toBe(false);
+});
+
 it('whether one of few ports is left cannot be told', async () => {
   faults.run('conntrack', '-F', '-F');
   faults.sysctl('net.ipv4.ip_local_port_range', '40002 40003', client);

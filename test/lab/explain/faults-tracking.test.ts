@@ -211,6 +211,8 @@ describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
 it.each([
   ['tcp_timeout_syn_sent', 'TCP', VIP.IPv4, 80],
   ['tcp_timeout_established', 'TCP', VIP.IPv4, 80],
+  ['tcp_timeout_unacknowledged', 'TCP', VIP.IPv4, 80],
+  ['tcp_timeout_max_retrans', 'TCP', VIP.IPv4, 80],
   ['udp_timeout', 'UDP', DNS, 53],
 ] as const)('of flows that are forgotten at once it cannot be told: %s', async (name, protocol, ip, port) => {
   faults.sysctl(`net.netfilter.nf_conntrack_${name}`, '0');

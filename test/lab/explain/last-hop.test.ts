@@ -259,6 +259,17 @@ it('an endpoint may not answer who has its address, where its way to who asks is
   expect(await answers(client, VIP)).toBe(false);
 });
 
+it.each([
+  ['a client', client],
+  ['an endpoint', web],
+] as const)('%s that asks for nobody on its link may not find whom it sends to', async (_, pod) => {
+  faults.sysctl('net.ipv4.neigh.eth0.mcast_solicit', '0', pod);
+  for (const { namespace } of [node, client, web]) namespace.run('ip', 'neigh', 'flush', 'all');
+  const [answer] = await world.askHere([{ destination: VIP, source: CLIENT }]);
+  expect(answer, answer!.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('mcast_solicit') });
+  expect(await answers(client, VIP)).toBe(false);
+});
+
 it('a pod gets no answer who has the address of its gateway (arp_filter)', async () => {
   faults.sysctl('net.ipv4.conf.all.arp_filter', '1');
   expect(await works(client, VIP, 80)).toBe(true);

@@ -34,6 +34,12 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       report.failEndpoint('way back', goal.address, { code: 'way-back', text });
       continue;
     }
+    const manyHomed = client.kind === 'node' && target.protocol === 'SCTP' ? untrackedByIpvs(goal, node) : undefined;
+    if (manyHomed) {
+      const text = `a socket of SCTP has all addresses of this node, by any of which it may be answered; ${manyHomed.text}`;
+      report.cannotTellEndpoint('way back', goal.address, text);
+      continue;
+    }
     lookAtLater(asked, goal, isHere, node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
   }

@@ -62,11 +62,11 @@ function unfound(
   const entry = by ? node.neighbourIn(by, address) : node.neighbour(address, seenAs!.index);
   const silent = unansweredByPod(client, entry, by, node);
   const next = nextOf(client, to, node);
-  if (!silent?.lasts || !next) return undefined;
+  if (!silent || !next || (!silent.lasts && !isUnknown(entry))) return undefined;
   if ((inside.flags & IFF_NOARP) !== 0 || isFixed(next.entry)) return silent;
   const asksFirst = isUnknown(next.entry);
   if (asksFirst && isAskedByClient) return undefined;
-  return { ...silent, lasts: !asksFirst && !isAskedByClient };
+  return { ...silent, lasts: silent.lasts && !asksFirst && !isAskedByClient };
 }
 
 /** Why this node does not find a client that answers it; undefined: it knows it, or learns of it when the client asks for the node. */

@@ -2,7 +2,15 @@ import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
-import { deafPod, isFixed, isOfNode, isUnknown, type Unheard, unansweredByNode } from '../pods/asked-for.ts';
+import {
+  deafPod,
+  isFixed,
+  isOfNode,
+  isUnknown,
+  silentAsker,
+  type Unheard,
+  unansweredByNode,
+} from '../pods/asked-for.ts';
 import { undiscovered } from './discovery.ts';
 
 /** What a pod sends. */
@@ -64,6 +72,7 @@ function unheardByNode(
     own.some(({ index, scope }) => index === link && (scope === RT_SCOPE_LINK || ipEquals(hop, to)));
   return (
     (asks || !isHeard ? unansweredByNode(hop, pod, entry, node) : undefined) ??
+    (asks || !isTold || hop.family === 'IPv6' ? silentAsker(hop, entry, pod, node) : undefined) ??
     (asks || !isTold ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined)
   );
 }

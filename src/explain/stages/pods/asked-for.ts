@@ -111,7 +111,9 @@ export function unansweredByPod(
   by: LocalPod | undefined,
   node: NodeView,
 ): Unheard | undefined {
-  if (isFixed(entry) || pod.address.family === 'IPv6') return undefined;
+  if (isFixed(entry)) return undefined;
+  const silent = silentAsker(pod.address, entry, by ?? { inside: pod.seenAs!, netns: undefined }, node);
+  if (silent || pod.address.family === 'IPv6') return silent;
   const lasts = isUnknown(entry);
   if ((pod.inside.flags & IFF_NOARP) !== 0) return { ...deafPod(pod), lasts };
   const askers = askersFor(by, pod, node);
@@ -120,6 +122,22 @@ export function unansweredByPod(
   return (
     ignored(address, pod.inside, { isOnLink: true, isNear }, lasts, node, netns) ?? filteredByPod(pod, askers, node)
   );
+}
+
+/** Why whoever knows no neighbour for an address may not ask for one, by settings of its own link. @param asker a pod, or the node's end of its link */
+export function silentAsker(
+  { family }: IpAddress,
+  entry: Neighbour | undefined,
+  { inside, netns }: { readonly inside: Pick<Link, 'name'>; readonly netns: string | undefined },
+  node: NodeView,
+): Unheard | undefined {
+  if (!isUnknown(entry)) return undefined;
+  const conf = `net/${family === 'IPv4' ? 'ipv4' : 'ipv6'}/neigh/${inside.name}`;
+  const value = (name: string) => node.sysctl(`${conf}/${name}`, netns)?.trim() ?? '';
+  const isAsking = value('mcast_solicit') !== '0';
+  if (isAsking && ['', '0'].includes(value('app_solicit'))) return undefined;
+  const text = `${netns ? 'the pod' : 'this node'} does not ask, or not at once, who has an address on ${inside.name}`;
+  return { text: `${text} (${conf.replaceAll('/', '.')}: mcast_solicit, app_solicit)`, remedy: [], lasts: false };
 }
 
 /** The addresses by which a pod or this node may ask for a pod's on its link. */

@@ -3,11 +3,20 @@ import type { NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
 import type { Report } from '../report.ts';
 
-/** Looks whether the client's kernel has a source port to give for one more connection to the destination. */
+/** Bytes that a socket has at least to receive with, whatever a process asks for (SOCK_MIN_RCVBUF, include/net/sock.h, about). */
+const LEAST_TO_RECEIVE = 2304;
+
+/** Looks whether the client's kernel has a source port to give for one more connection to the destination, and room for answers. */
 export function lookAtClientPorts({ client, target }: Asked, node: NodeView, report: Report): void {
   if (client.kind === 'outside') return;
   const { ip, port, protocol } = target;
-  const { range, count } = node.localPorts(client.kind === 'pod' ? client.pod.netns : undefined);
+  const netns = client.kind === 'pod' ? client.pod.netns : undefined;
+  const receiving = protocol === 'TCP' ? node.sysctl('net/ipv4/tcp_rmem', netns) : undefined;
+  if (Number(receiving?.split(/\s+/)[1] ?? LEAST_TO_RECEIVE) < LEAST_TO_RECEIVE) {
+    const text = `net.ipv4.tcp_rmem of the client (${receiving}) has no room for answers`;
+    report.cannotTell('source', `${text}, unless a process asks for more`);
+  }
+  const { range, count } = node.localPorts(netns);
   const setting = `net.ipv4.ip_local_port_range (${range})`;
   if (count(1) === 0) {
     const text = `all ports of ${setting} are reserved, and who asks for none gets none`;

@@ -15,9 +15,9 @@ const PORTS = 65_535 - 1023;
 /** The kernel tries 240 ports at random and gives up: with so many taken, one connection in eleven finds none. */
 const PORTS_SCARCE = 0.99;
 
-/** How long what is not yet, or is, a connection is remembered; that of later states does not decide whether one begins. */
+/** How long what is not yet, or is, a connection is remembered, answered or not; that of its end does not decide whether one begins. */
 const TIMEOUTS: Readonly<Record<Asked['target']['protocol'], readonly string[]>> = {
-  TCP: ['tcp_timeout_syn_sent', 'tcp_timeout_syn_recv', 'tcp_timeout_established'],
+  TCP: 'syn_sent syn_recv established unacknowledged max_retrans'.split(' ').map((state) => `tcp_timeout_${state}`),
   UDP: ['udp_timeout'],
   SCTP: ['sctp_timeout_cookie_wait', 'sctp_timeout_cookie_echoed', 'sctp_timeout_established'],
 };
