@@ -10,7 +10,7 @@ import { findClient, maskOf } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
 import { lookAtItself } from './stages/here/itself.ts';
 import { lookAtWayBack } from './stages/later/way-back.ts';
-import { lookAtLinkChains, lookAtSocketPrograms } from './stages/link-chains.ts';
+import { lookAtLinkChains, lookAtSocketPrograms, lookForVrf } from './stages/link-chains.ts';
 import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
@@ -93,6 +93,8 @@ function lookAtNode(
   node: NodeView,
   report: Report,
 ): Client | undefined {
+  // By which link others come, a VRF decides as well.
+  if (!isOfPod(question.source, node)) lookForVrf(node.links, node, report);
   const client = findClient(question, known, node, report);
   if (!client) return undefined;
   const asked: Asked = { ...known, client };
@@ -100,6 +102,11 @@ function lookAtNode(
   lookAtSocketPrograms(asked, node, report);
   lookAtOwnRules(asked, node, report);
   return client;
+}
+
+function isOfPod(source: Source, node: NodeView): boolean {
+  if (source.kind === 'address') return node.podsAt(formatIp(source.address)).length > 0;
+  return source.kind !== 'node';
 }
 
 function lookAtOwnRules({ client, target }: Asked, node: NodeView, report: Report): void {

@@ -1,7 +1,7 @@
 export type { CgroupPrograms, LinkRules } from './beside/index.ts';
 export { bridgeSetting, showsToRules } from './bridge-ports.ts';
 export { hostOf, interfaceOf } from './host.ts';
-export type { LocalPod } from './local-pods.ts';
+export { type LocalPod, rivalOf } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
 export { LOOPBACK_INDEX, NodeView } from './node-view.ts';

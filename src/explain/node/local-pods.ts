@@ -1,4 +1,4 @@
-import type { IpAddress } from '../../core/index.ts';
+import { type IpAddress, ipEquals } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { OtherNamespace } from './namespaces.ts';
 
@@ -30,4 +30,14 @@ export function localPodsIn(namespaces: readonly OtherNamespace[], links: readon
       return { ip, address, prefixLength, netns: path, macs, inside, outside, seenAs };
     }),
   );
+}
+
+/**
+ * In which other pod of the same link there is an address as well, on whichever of its links: it answers ARP for that too. Undefined: in none, or of
+ * IPv6, which asks for addresses of the link alone.
+ */
+export function rivalOf(address: IpAddress, { netns, seenAs }: LocalPod, all: readonly LocalPod[]): string | undefined {
+  if (address.family === 'IPv6' || !seenAs) return undefined;
+  const here = new Set(all.filter((pod) => pod.seenAs?.index === seenAs.index).map((pod) => pod.netns));
+  return all.find((pod) => ipEquals(pod.address, address) && pod.netns !== netns && here.has(pod.netns))?.netns;
 }

@@ -251,17 +251,17 @@ export class NodeView {
 
   /** The pods of this node with this address, those whose pair ends here: more than one has it wrongly. */
   podsAt(ip: string): readonly LocalPod[] {
-    return this.#allPods.filter((pod) => pod.ip === ip && pod.outside !== undefined);
+    return this.allPods.filter((pod) => pod.ip === ip && pod.outside !== undefined);
   }
 
   /** A pod's link with this address that is no end of a pair, but lies on another link (macvlan, ipvlan); undefined: there is none. */
   linkUpon(ip: string): Link | undefined {
-    return this.#allPods.find((pod) => pod.ip === ip && UPON_OTHERS.has(pod.inside.kind))?.inside;
+    return this.allPods.find((pod) => pod.ip === ip && UPON_OTHERS.has(pod.inside.kind))?.inside;
   }
 
   /** Pods of this node with an address of the family: those whose pair ends here. */
   localPods(family: IpFamily): readonly LocalPod[] {
-    return this.#allPods.filter(({ address, outside }) => outside !== undefined && address.family === family);
+    return this.allPods.filter(({ address, outside }) => outside !== undefined && address.family === family);
   }
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
@@ -335,7 +335,8 @@ export class NodeView {
     return route;
   }
 
-  get #allPods(): readonly LocalPod[] {
+  /** Also those of other links than pairs that end here. */
+  get allPods(): readonly LocalPod[] {
     this.#pods ??= localPodsIn(otherNamespaces(this.#route), this.links);
     return this.#pods;
   }

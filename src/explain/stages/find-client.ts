@@ -85,6 +85,8 @@ export function findClient(
       if (node.isOwnAddress(ip)) {
         from(`this node (${ip})`);
         report.stage('source', 'ok', `${ip} is this node's own`);
+        if (node.podsAt(ip).length > 0)
+          report.cannotTell('source', `both this node and a pod of it have the address ${ip}`);
         return begins(source.address, target, node, report) ? { kind: 'node', ip: source.address } : undefined;
       }
       const pods = node.podsAt(ip);

@@ -14,6 +14,7 @@ const SHOWN_ARP = 'net/bridge/bridge-nf-call-arptables';
 /** Says which of them are on the way, so that nothing can be told past them. */
 export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const passed = linksPassed(asked, goals, node);
+  lookForVrf(passed, node, report);
   lookBesideRules(asked, goals, passed, node, report);
   lookAtIpsec(asked, goals, node, report);
   if (node.linkRules.length === 0) return;
@@ -23,6 +24,14 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   const { place, source, show } = first;
   const text = `packets on the way meet ${place}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
   report.cannotTell('others', text, [{ source, object: place, value: show }]);
+}
+
+/** A VRF has routes of its own, and only some sockets: nothing holds for what comes by its links. */
+export function lookForVrf(links: readonly Link[], node: NodeView, report: Report): void {
+  const inside = links.find(({ master }) => node.link(master)?.kind === 'vrf');
+  if (!inside) return;
+  const text = `${inside.name} is in the VRF ${node.link(inside.master)!.name}, which has routes and sockets of its own`;
+  report.doubt(`${text}: they are not simulated`);
 }
 
 function isMet({ of, links }: LinkRules, { target }: Asked, passed: readonly Link[], node: NodeView): boolean {

@@ -270,6 +270,25 @@ it.each([
   expect(await answers(client, VIP)).toBe(false);
 });
 
+it('whom packets get to whose address another pod of the link has too, on another of its links, is not known', async () => {
+  const said = async () => (await world.askHere([{ destination: VIP, source: CLIENT }]))[0]!;
+  for (const [ip, pod] of [
+    [WEB, client],
+    [GATEWAY, web],
+  ] as const) {
+    faults.ip(`address add ${ip}/32 dev lo`, `address del ${ip}/32 dev lo`, pod);
+    for (const { namespace } of [node, client, web]) namespace.run('ip', 'neigh', 'flush', 'all');
+    expect(await said()).toMatchObject({
+      verdict: 'unknown',
+      cause: expect.stringContaining(`has the address ${ip} too`),
+    });
+    expect(await answers(client, VIP)).toBe(false);
+    faults.mend();
+  }
+  for (const { namespace } of [node, client, web]) namespace.run('ip', 'neigh', 'flush', 'all');
+  expect((await said()).verdict).toBe('works');
+});
+
 it('a pod gets no answer who has the address of its gateway (arp_filter)', async () => {
   faults.sysctl('net.ipv4.conf.all.arp_filter', '1');
   expect(await works(client, VIP, 80)).toBe(true);

@@ -85,3 +85,10 @@ it('of a pod, which another pod has', async () => {
   expect(works).toBe(true);
   expect(answer.verdict, answer.cause).toBe('works');
 });
+
+it('of the node and of the pod that connects', async () => {
+  faults.ip(`addr add ${client.ip()}/32 dev lo`, `addr del ${client.ip()}/32 dev lo`);
+  const { answer, works } = await expectNotWrong(`${node.ip()}:${TARGET}`, client, node.ip(), TARGET);
+  expect(works).toBe(false);
+  expect(answer.cause).toContain('both this node and a pod of it');
+});

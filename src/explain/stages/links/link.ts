@@ -1,7 +1,7 @@
 import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
-import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
+import { bridgeSetting, type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
 import { loopbackDown } from '../here/itself.ts';
@@ -12,7 +12,7 @@ import { isHeardAt } from '../sockets/hearing.ts';
 import { isAnswerLost } from './answers.ts';
 import { isSwitched } from './bridge.ts';
 import { lookAtNeighbours, sends } from './neighbours.ts';
-import { hasMac } from './next-hop.ts';
+import { bothHave, hasMac } from './next-hop.ts';
 import { vlansApart } from './outside-vlans.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
@@ -67,6 +67,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   }
   const later = settles(pod);
   if (later !== undefined) report.cannotTellEndpoint('link', address, later);
+  const rival = rivalOf(goal.ip, pod, node.allPods);
+  if (rival) report.cannotTellEndpoint('link', address, bothHave(pod.ip, rival));
   const cut = vlansApart(asked, goal, pod, node);
   if (cut?.lasts) {
     report.failEndpoint('link', address, cut);

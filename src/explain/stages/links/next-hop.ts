@@ -1,7 +1,7 @@
 import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
-import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
+import { type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
 import {
   deafPod,
   isFixed,
@@ -38,10 +38,17 @@ export function unheardBy(pod: LocalPod, to: IpAddress, sending: Sending, node: 
     return takes && { ...takes, lasts: isFixed(next.entry) && !hasMac(peer, next.entry!.lladdr) };
   }
   if (!isOfNode(next.hop, pod, node)) return sending.asks && sending.translated ? unowned(next, pod, node) : undefined;
+  const rival = rivalOf(next.hop, pod, node.allPods);
+  if (rival) return { text: bothHave(formatIp(next.hop), rival), remedy: [], lasts: false };
   const silent = unheardByNode(pod, next, { to, asks: sending.asks }, node);
   if (silent) return silent;
   const takes = seenAs && takenForOther(pod, next, seenAs);
   return takes && { ...takes, lasts: isFixed(next.entry) && !isFound };
+}
+
+/** In words, that an address is in a pod which has no business with it. */
+export function bothHave(address: string, netns: string): string {
+  return `another pod of that link has the address ${address} too (${netns}): who answers for it is not known`;
 }
 
 /** An address of the pod's subnet that leads elsewhere, as a Service's, and that neither this node answers for nor a pod is known to have. */

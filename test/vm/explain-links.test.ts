@@ -3,15 +3,18 @@ import { ExplainWorld, on, served } from '../lab/explain/explain-world.ts';
 import { answers, Faults, vethOf } from '../lab/explain/faults.ts';
 import { removeAll } from '../lab/lab.ts';
 
-// Queues of tc that the kernel of the lab has not. The packets that one stops are those to the endpoint.
+// Queues of tc, and links, that the kernel of the lab has not. The packets that a queue stops are those to the endpoint.
 
 const VIP = '10.96.0.10';
 const world = new ExplainWorld();
 const faults = new Faults(world);
-const { node, web, client } = world;
+const { node, web, client, outside } = world;
 const link = vethOf(node, web);
 
-beforeAll(() => world.begin(served('shop/web', VIP, [on(node, web.ip())])), 600_000);
+beforeAll(async () => {
+  await world.begin(served('shop/web', VIP, [on(node, web.ip())]));
+  await node.serve({ port: 9090 });
+}, 600_000);
 afterAll(async () => {
   await world.end();
   removeAll();
@@ -58,3 +61,21 @@ it.each(['fq_codel memory_limit 100', 'cake bandwidth 8bit'])('unknown: %s', asy
   const [answer] = await world.askHere([{ destination: `${VIP}:80`, source: client.ip() }]);
   expect(answer!.verdict, answer!.cause).toBe('unknown');
 });
+
+it.each([
+  ['0', false],
+  ['1', true],
+])(
+  'a VRF, whose connections are of all sockets or not (tcp_l3mdev_accept %s), is not simulated',
+  async (value, works) => {
+    faults.sysctl('net.ipv4.tcp_l3mdev_accept', value);
+    const way = node.namespace.run('ip', 'route', 'show', 'default').trim();
+    faults.undo(() => void node.namespace.run('ip', 'route', 'add', ...way.split(' ')));
+    faults.ip('link add vrf1 type vrf table 10', 'link del vrf1');
+    node.namespace.run('ip', 'link', 'set', 'vrf1', 'up');
+    faults.ip('link set eth0 master vrf1', 'link set eth0 nomaster');
+    const [answer] = await world.askHere([{ destination: `${node.ip()}:9090`, source: outside.ip() }]);
+    expect(answer, answer!.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('VRF') });
+    expect(await answers(outside, node.ip(), 9090)).toBe(works);
+  },
+);
