@@ -194,7 +194,8 @@ describe('what drops and cannot be changed', () => {
     await world.del(probe, { mode });
     const link = probe.result.interfaces!.find(({ name }) => name.startsWith('veth'))!.name;
     const rules = `IPT -N POLICY; IPT -A POLICY -m mark --mark 1 -j RETURN; IPT -A POLICY -j DROP;
-      IPT -A FORWARD -d ${probe.ip()} -j POLICY; IPT -A FORWARD -i ${link} -j POLICY`;
+      IPT -A FORWARD -d ${probe.ip()} -j POLICY; IPT -A FORWARD -i ${link} -j POLICY;
+      IPT -A FORWARD -i veth+ -j POLICY; IPT -A FORWARD -o veth+ -j POLICY`;
     world.node.namespace.run('sh', '-ec', rules.replaceAll('IPT', 'iptables-nft'));
     const outcome = await world.call('ADD', probe.namespace, { ...NET, mode });
     expect(outcome).toMatchObject({ status: 0, stderr: '' });

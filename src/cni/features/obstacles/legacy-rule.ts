@@ -75,7 +75,7 @@ function isForAll({ comparisons: bytes }: LegacyEntry, { direction, subnet: { ad
     return value?.every((byte, i) => ((byte ^ wanted[i]!) & mask[i]!) === 0) === !isInverted;
   };
   const own = address.bytes;
-  const name = interfaceName(link);
+  const name = link === undefined ? undefined : interfaceName(link);
   return (
     asks(isFrom ? own : undefined, 0, 2 * size, size, IPT_INV_SRCIP) &&
     asks(isFrom ? undefined : own, size, 3 * size, size, IPT_INV_DSTIP) &&

@@ -106,7 +106,7 @@ function loaded(
   if (expression.kind === 'meta') {
     if (expression.key === 'nfproto') return Uint8Array.of(NFPROTO[address.family]);
     const ofLink = direction === 'from' ? 'iifname' : 'oifname';
-    return expression.key === ofLink ? interfaceName(link) : undefined;
+    return expression.key === ofLink && link !== undefined ? interfaceName(link) : undefined;
   }
   if (expression.key === 'state') return NEW;
   return expression.key === 'status' && direction === 'to' ? TRANSLATED : undefined;

@@ -10,8 +10,11 @@ export interface PodPackets {
   readonly direction: 'from' | 'to';
   /** Its address is that of the network. */
   readonly subnet: Cidr;
-  /** By which the node reaches the pods: rules see it as the one that packets come in or leave by. */
-  readonly link: string;
+  /**
+   * By which the node reaches the pods: rules see it as the one that packets come in or leave by. Undefined where each pod has its own:
+   * what is refused of the links of pods, as Calico's chains do of those that they do not know, is for network policies too.
+   */
+  readonly link: string | undefined;
 }
 
 /** What pods of a subnet send, and what they get. */
@@ -20,10 +23,10 @@ export function packetsOf(
   { link, isShared }: Pick<PodReach, 'link' | 'isShared'>,
 ): PodPackets[] {
   const subnet = { address: networkOf(address, prefixLength), prefixLength };
-  const ofAll = isShared ? link : link.replace(/[\da-f]+$/, (digits) => '0'.repeat(digits.length));
+  const shared = isShared ? link : undefined;
   return [
-    { direction: 'from', subnet, link: ofAll },
-    { direction: 'to', subnet, link: ofAll },
+    { direction: 'from', subnet, link: shared },
+    { direction: 'to', subnet, link: shared },
   ];
 }
 
