@@ -67,6 +67,11 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     verdict: 'unknown',
     answered: false,
   },
+  'each second first packet is dropped': {
+    lines: forward(`ct state new ${TO_TARGET} numgen inc mod 2 == 0 drop`),
+    verdict: 'unknown',
+    answered: true,
+  },
   'first packets alone pass': {
     lines: chain('filter hook forward priority 0', ['ct state new accept', 'ct direction reply accept'], 'drop'),
     verdict: 'fails',

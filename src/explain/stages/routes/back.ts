@@ -1,4 +1,4 @@
-import { formatIp, ipEquals } from '../../../core/index.ts';
+import { formatIp, ipEquals, isLoopback } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
@@ -29,17 +29,19 @@ export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report
 /** Whether this node takes answers for its own: policy rules in front of table local, and rp_filter, may not let it. */
 function lookAtTaking(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
   const { client, target } = asked;
-  const { ip, address } = goal;
+  const { ip, address, routedFrom: to = client.ip } = goal;
+  // What a process sends to loopback addresses is led out with another source, and such answers back.
+  if (isLoopback(client.ip)) return;
   const mark = markOfAnswers(asked, goal, node, report);
   if (mark === 'not known') return;
   const inInterface = pod.seenAs!.index;
   const flow = flowOf(target, { sourcePort: goal.port });
-  const way = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
+  const way = node.route({ destination: to, source: ip, inInterface, mark, flow });
   if (way.kind === 'refused') {
-    const packets = { from: ip, to: client.ip, inInterface, mark, code: 'way-back' } as const;
+    const packets = { from: ip, to, inInterface, mark, code: 'way-back' } as const;
     report.failEndpoint('route', address, refusedFrom(packets, way.errno, node));
   } else if (way.route.type !== RTN_LOCAL) {
-    const text = `this node has the address ${formatIp(client.ip)}, and does not take answers of ${formatIp(ip)} for its own (ip rule)`;
+    const text = `this node has the address ${formatIp(to)}, and does not take answers of ${formatIp(ip)} for its own (ip rule)`;
     report.cannotTellEndpoint('route', address, text);
   }
 }

@@ -31,7 +31,12 @@ export function lookAtEnds(
     // One of both is true: the rule decides it.
     const unknown = isDecided ? deciding(way) : undefined;
     if (unknown === undefined) {
-      failWay(way, ways, wanted, 'others', finding, report);
+      if (isSentAnew(way, asked) && isDecided && !isLost(way, ways, wanted))
+        report.cannotTell(
+          'others',
+          `it may be that ${finding.text}, which counts packets: what is sent again may pass`,
+        );
+      else failWay(way, ways, wanted, 'others', finding, report);
       return;
     }
     const text = `${placeOf(way.result.steps.at(-1)!)} decides by ${unknown}`;
@@ -58,6 +63,11 @@ export function lookAtEnds(
       others.length === 0 ? 'no rules of others are in the way' : `${others.join(', ')} let it pass`,
     );
   }
+}
+
+/** Whether what a rule has dropped that counts packets comes again, and counts anew. */
+function isSentAnew({ choices, result }: Way, { target }: Asked): boolean {
+  return target.protocol !== 'UDP' && result.end.kind === 'drop' && choices.some(({ kind }) => kind === 'turn');
 }
 
 /** Whether connections that get the endpoint at its end are refused on all ways there. */
