@@ -14,6 +14,7 @@ export {
 export {
   type Hop,
   keyOf,
+  ROUTE_TYPE_WORDS,
   type RouteObject,
   type RouteOperation,
   type RouteWay,

@@ -1,4 +1,5 @@
 import { encodeBody } from '../attribute-set.ts';
+import { decodeError } from '../decode-error.ts';
 import type { Netlink } from '../netlink.ts';
 import {
   TC_H_ROOT,
@@ -43,7 +44,7 @@ const LIMITS: Readonly<Record<string, (options: Uint8Array) => QueueLimits>> = {
   cake(options) {
     const { TCA_CAKE_BASE_RATE64: rate, TCA_CAKE_MEMORY: memory } = TCA_CAKE.decode(options);
     // 0 is none.
-    return { rate: (rate && readU64(rate)) || undefined, memory: memory || undefined };
+    return { rate: (rate && readRate('TCA_CAKE_BASE_RATE64', rate)) || undefined, memory: memory || undefined };
   },
   // Of what no class is for.
   htb: (options) => ({ packets: TCA_HTB.decode(options).TCA_HTB_DIRECT_QLEN }),
@@ -59,9 +60,10 @@ function least(...limits: readonly (number | undefined)[]): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** Rates above 2^53 bytes per second lose their last bits. */
-function readU64(bytes: Uint8Array): number {
-  return bytes.length === 8 ? Number(Buffer.from(bytes.buffer, bytes.byteOffset, 8).readBigUInt64LE()) : 0;
+/** An attribute of 64 bits; rates above 2^53 bytes per second lose their last bits. Throws ERR_NETLINK_DECODE. */
+export function readRate(name: string, bytes: Uint8Array): number {
+  if (bytes.length !== 8) throw decodeError(name, `it has ${bytes.length} bytes, expected 8`);
+  return Number(Buffer.from(bytes.buffer, bytes.byteOffset, 8).readBigUInt64LE());
 }
 
 /** A class of a qdisc of kind `htb`. */
@@ -96,9 +98,9 @@ export function decodeHtbClass(payload: Uint8Array): HtbClass[] {
   const { TCA_HTB_PARMS: parms, TCA_HTB_RATE64: rate64, TCA_HTB_CEIL64: ceil64 } = TCA_HTB.decode(options);
   if (!parms) return [];
   const { rate_rate, ceil_rate } = tc_htb_opt.decode(parms);
-  return [
-    { handle, parent, rate: rate64 ? readU64(rate64) : rate_rate, ceiling: ceil64 ? readU64(ceil64) : ceil_rate },
-  ];
+  const rate = rate64 ? readRate('TCA_HTB_RATE64', rate64) : rate_rate;
+  const ceiling = ceil64 ? readRate('TCA_HTB_CEIL64', ceil64) : ceil_rate;
+  return [{ handle, parent, rate, ceiling }];
 }
 
 /** A class borrows what its parent may send, up to its own ceiling. Exported for tests. */

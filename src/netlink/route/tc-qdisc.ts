@@ -17,7 +17,7 @@ import {
   tcmsg,
 } from '../uapi/pkt-sched.ts';
 import { RTM_DELQDISC, RTM_GETQDISC, RTM_NEWQDISC } from '../uapi/rtnetlink.ts';
-import { decodeLimits, type QueueLimits } from './tc-limits.ts';
+import { decodeLimits, type QueueLimits, readRate } from './tc-limits.ts';
 
 const U32_MAX = 0xffff_ffff;
 /** `1:`, as good as any: there is one qdisc at the root. */
@@ -137,7 +137,7 @@ function decodeTokenBucket(options: Uint8Array): TokenBucket {
   const { TCA_TBF_PARMS: parms, TCA_TBF_RATE64: rate64 } = TCA_TBF.decode(options);
   if (!parms) throw decodeError('TCA_TBF', 'it has no TCA_TBF_PARMS');
   const { rate_rate, limit, buffer } = tc_tbf_qopt.decode(parms);
-  const rate = rate64 ? readU64(rate64) : rate_rate;
+  const rate = rate64 ? readRate('TCA_TBF_RATE64', rate64) : rate_rate;
   return { rate, burst: Math.round((buffer / TICKS_PER_SECOND) * rate), limit };
 }
 
@@ -150,10 +150,4 @@ function u64(value: number): Uint8Array {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(BigInt(value));
   return bytes;
-}
-
-/** Rates above 2^53 bytes per second lose their last bits. */
-function readU64(bytes: Uint8Array): number {
-  if (bytes.length !== 8) throw decodeError('TCA_TBF_RATE64', `it has ${bytes.length} bytes, expected 8`);
-  return Number(Buffer.from(bytes.buffer, bytes.byteOffset, 8).readBigUInt64LE());
 }

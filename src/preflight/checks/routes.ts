@@ -1,17 +1,13 @@
 import { type Cidr, cidrContains, formatCidr } from '../../core/index.ts';
 import type { Link, Route } from '../../netlink/route/index.ts';
 import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
-import { RTPROT_NODEPLANE } from '../../routes/index.ts';
+import { ROUTE_TYPE_WORDS, RTPROT_NODEPLANE } from '../../routes/index.ts';
 import type { Check } from '../check.ts';
 import { podRanges } from '../facts/node-object.ts';
 import { firstFew, ok, skipped, warning } from '../finding.ts';
 
-/** Routes that lead nowhere, as `ip route` calls them. Calico has a blackhole for each block of its own. */
-const NOWHERE: ReadonlyMap<number, string> = new Map([
-  [RTN_BLACKHOLE, 'blackhole'],
-  [RTN_UNREACHABLE, 'unreachable'],
-  [RTN_PROHIBIT, 'prohibit'],
-]);
+/** Routes that lead nowhere. Calico has a blackhole for each block of its own. */
+const NOWHERE: ReadonlySet<number> = new Set([RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT]);
 const MOST_REMOVED = 10;
 /** Links between nodes, of whatever network. */
 const TUNNEL_KINDS: ReadonlySet<string> = new Set(['vxlan', 'geneve', 'ipip', 'ip6tnl', 'gre', 'wireguard', 'tun']);
@@ -60,8 +56,7 @@ function textOf(route: Route, link: Pick<Link, 'name'> | undefined): string {
 }
 
 function destinationOf({ type, destination }: Route): string {
-  const nowhere = NOWHERE.get(type);
-  return `${nowhere === undefined ? '' : `${nowhere} `}${formatCidr(destination)}`;
+  return `${NOWHERE.has(type) ? `${ROUTE_TYPE_WORDS[type]} ` : ''}${formatCidr(destination)}`;
 }
 
 function removal(route: Route): string {

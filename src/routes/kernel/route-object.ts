@@ -132,7 +132,7 @@ function sameHop(a: Hop, b: Hop): boolean {
 }
 
 /** RTN_*, as `ip route` calls them. */
-const TYPE_WORDS: Readonly<Record<number, string>> = {
+export const ROUTE_TYPE_WORDS: Readonly<Record<number, string>> = {
   [RTN_UNICAST]: 'unicast',
   [RTN_LOCAL]: 'local',
   [RTN_BLACKHOLE]: 'blackhole',
@@ -179,7 +179,7 @@ function wayText(way: RouteWay, nameOf: LinkNames): string {
     case 'unreachable':
       return '';
     case 'other':
-      return TYPE_WORDS[way.type] ?? '';
+      return ROUTE_TYPE_WORDS[way.type] ?? '';
     case 'nexthop':
       return `nhid ${way.id}`;
     case 'gateway':
