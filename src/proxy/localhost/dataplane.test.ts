@@ -32,7 +32,7 @@ function setUp() {
   const dataplane = new LocalhostDataplane({
     dataplane: inner,
     protocols: ['TCP', 'UDP'],
-    rules: new LocalhostRules('IPv4', () => nft, standIn),
+    rules: new LocalhostRules('IPv4', { open: () => nft, standIn }),
     told: (state) => states.push(state),
   });
   return { nft, states, inner, dataplane, standIns: () => standIns };

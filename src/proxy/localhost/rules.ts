@@ -45,6 +45,15 @@ export interface TableWatch {
   readonly gone: () => void;
 }
 
+export interface LocalhostRulesOptions {
+  /** @default the kernel's */
+  readonly open?: () => NftRuleset;
+  /** @default the kernel's */
+  readonly standIn?: StandInAddress;
+  /** From the first `makeEqual` on. @default nobody is told */
+  readonly watched?: TableWatch;
+}
+
 /** A reload of a firewall is several transactions. */
 const DEBOUNCE_MS = 50;
 
@@ -61,13 +70,8 @@ export class LocalhostRules {
   /** The ruleset's generation in which the table was last known to be right. */
   #rightGeneration: number | undefined;
 
-  /** @param watched the table, from the first `makeEqual` on. @default nobody is told */
-  constructor(
-    family: IpFamily,
-    open: () => NftRuleset = () => Nftables.open(),
-    standIn = standInAddress(family),
-    watched?: TableWatch,
-  ) {
+  constructor(family: IpFamily, options: LocalhostRulesOptions = {}) {
+    const { open = () => Nftables.open(), standIn = standInAddress(family), watched } = options;
     this.#family = family;
     this.#open = open;
     this.#standIn = standIn;
@@ -203,7 +207,7 @@ export class LocalhostRules {
 /** Those of the kernel. @param gone called soon after others have removed the table */
 export function kernelRules(family: IpFamily, gone: () => void): LocalhostRules {
   const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
-  return new LocalhostRules(family, undefined, undefined, { watch, gone });
+  return new LocalhostRules(family, { watched: { watch, gone } });
 }
 
 /** Where this leaves something in the kernel. */

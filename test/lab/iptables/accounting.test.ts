@@ -39,10 +39,13 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
     for (const link of ['up0', 'up1']) namespace.run('ip', 'link', 'set', link, 'up');
     namespace.run('ip', 'address', 'add', '10.244.0.1/16', 'dev', 'up0');
     const standIn = formatIp(LOCALHOST_STAND_INS.IPv4);
-    const localhost = new LocalhostRules('IPv4', () => inNetns(namespace.path, () => Nftables.open()), {
-      isThere: () => true,
-      add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
-      remove: () => {},
+    const localhost = new LocalhostRules('IPv4', {
+      open: () => inNetns(namespace.path, () => Nftables.open()),
+      standIn: {
+        isThere: () => true,
+        add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
+        remove: () => {},
+      },
     });
     await localhost.makeEqual(new Set([nodePortOf(web)]));
     localhost.close();
