@@ -57,7 +57,7 @@ const ALLOWED = {
     'nft',
   ],
   explain: ['core', 'sys', 'kube', 'proxy', 'proxy/plan', 'proxy/rules', 'netlink', 'netlink/*'],
-  preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'nft', 'kube', 'proxy', 'proxy/*', 'routes'],
+  preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'cni', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',
     'config',

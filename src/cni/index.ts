@@ -10,6 +10,9 @@ export {
   type WantedAttachment,
 } from './features/index.ts';
 export { leaveObstaclesToAgent } from './features/obstacles/left-to-agent.ts';
+export { isOpened } from './features/obstacles/obstacles.ts';
+export { type PodPackets, packetsOf } from './features/obstacles/packets.ts';
+export { type Refusal, refusalsOf } from './features/obstacles/refusals.ts';
 /** What tells how the interfaces of pods are, loaded when it is asked for. */
 export const loadLinkDrift = () => import('./drift/index.ts');
 export { linkFinder } from './link/host-link.ts';

@@ -84,6 +84,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
       underlay: (family) => (family === 'IPv4' ? underlay : undefined),
       iptables: async (family, variant) => (family === 'IPv4' ? tables[variant] : new Map()),
       nftables: () => ({ tables: [], chains: [] }),
+      refusals: () => [],
       listeners: () => [],
       files: () => [],
       ...node,

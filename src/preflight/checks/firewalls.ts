@@ -1,3 +1,6 @@
+import type { NftTable } from '../../netlink/nftables/index.ts';
+import { chainsOf, placeOf, type RuleSet } from '../facts/rule-sets.ts';
+
 /** A firewall of the host, and how it is told. */
 interface Firewall {
   readonly name: string;
@@ -8,7 +11,7 @@ interface Firewall {
   readonly remedy: string;
 }
 
-export const FIREWALLS: readonly Firewall[] = [
+const FIREWALLS: readonly Firewall[] = [
   {
     name: 'firewalld',
     chain: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
@@ -32,3 +35,22 @@ export const FIREWALLS: readonly Firewall[] = [
       'in /etc/shorewall, and in /etc/shorewall6 with ipv6, "pod ipv4" in zones, "pod <bridge> routeback,bridge" in interfaces, "pod all ACCEPT" and "all pod ACCEPT" in policy before what drops; shorewall reload',
   },
 ];
+
+/** One that is at work. */
+export interface FoundFirewall extends Pick<Firewall, 'name' | 'remedy'> {
+  /** In words. */
+  readonly place: string;
+  /** Of nf_tables, or who has the chains that it was told by. */
+  readonly where: NftTable | RuleSet['variant'];
+}
+
+/** Those that rules of iptables, or tables of nf_tables, are of. */
+export function firewallsAmong(sets: readonly RuleSet[], tables: readonly NftTable[]): FoundFirewall[] {
+  const chains = sets.flatMap((set) => [...chainsOf(set)]);
+  return FIREWALLS.flatMap(({ name, remedy, chain, table }): FoundFirewall[] => {
+    const inNft = tables.find((one) => one.name === table);
+    if (inNft) return [{ name, remedy, where: inNft, place: `nftables table ${inNft.family} ${inNft.name}` }];
+    const seen = chains.find((one) => chain.test(one.name));
+    return seen ? [{ name, remedy, where: seen.set.variant, place: placeOf(seen) }] : [];
+  });
+}

@@ -1,115 +1,60 @@
 import { expect, it } from 'vitest';
 import { type Differences, look } from '../../../test/fakes/preflight-world.ts';
+import type { PodPackets, Refusal } from '../../cni/index.ts';
+import { formatCidr } from '../../core/index.ts';
 
 const rules = (table: string, ...lines: readonly string[]) => [`*${table}`, ...lines, 'COMMIT', ''].join('\n');
 const cni = ['--cni'];
-const acceptPods = (way: string) => `-A FORWARD -${way} 10.244.0.0/16 -m comment --comment "pods, of all" -j ACCEPT`;
-const dropping = (family: 'ip' | 'inet', table: string, name: string) => ({
-  nftables: () => ({
-    tables: [],
-    chains: [
-      {
-        kind: 'chain',
-        family,
-        table,
-        name,
-        base: { type: 'filter', hook: 'forward', priority: 0, policy: 'drop' },
-      } as const,
+const refusal = (differences: Partial<Refusal>): Differences => ({
+  node: {
+    refusals: () => [
+      { owner: 'iptables-legacy', family: 'ip', table: 'filter', base: 'FORWARD', chain: 'FORWARD', ...differences },
     ],
-  }),
+  },
 });
 
-const CASES: readonly (readonly [state: string, words: string, differences: Differences])[] = [
-  ['ok', 'accepts', {}],
-  ['warning', 'chain FORWARD', { saves: { legacy: rules('filter', ':FORWARD DROP') } }],
-  ['warning', 'as Docker', { saves: { legacy: rules('filter', ':FORWARD DROP', ':DOCKER -') } }],
-  ['warning', 'as ufw', { saves: { legacy: rules('filter', ':FORWARD DROP', ':ufw-input -') } }],
-  ['warning', 'through iptables-legacy', { flags: cni, saves: { legacy: rules('filter', ':FORWARD DROP') } }],
+// What refuses pods is asked of the kernel: test/lab/preflight/forward.test.ts.
+const CASES: readonly (readonly [state: string, words: string, remedy: string, differences: Differences])[] = [
+  ['ok', 'lets pods through', '', {}],
+  ['warning', 'not forwarded: iptables-legacy IPv4 (chain FORWARD)', 'iptables-legacy -I FORWARD', refusal({})],
+  ['warning', 'iptables-nft IPv6', 'ip6tables-nft -I FORWARD', refusal({ owner: 'iptables-nft', family: 'ip6' })],
+  ['warning', 'as Docker', '-I FORWARD', { ...refusal({}), saves: { legacy: rules('filter', ':DOCKER -') } }],
+  ['warning', 'as ufw', 'ufw route allow', { ...refusal({}), saves: { legacy: rules('filter', ':ufw-input -') } }],
+  // Its chains are in the other variant.
+  ['warning', 'FORWARD)', '-I FORWARD', { ...refusal({}), saves: { nft: rules('filter', ':ufw-input -') } }],
+  ['warning', 'through iptables-legacy', '-I FORWARD', { ...refusal({}), flags: cni }],
+  ['ok', 'lets pods through', '', { ...refusal({ owner: 'iptables-nft' }), flags: cni }],
   [
-    'ok',
-    'accepts',
-    {
-      flags: cni,
-      saves: { legacy: rules('filter', ':FORWARD DROP', ...['s', 'd'].map(acceptPods), '-A FORWARD -j LOG') },
-    },
+    'warning',
+    'through iptables-nft IPv4 (chain reject)',
+    'iptables-nft -I FORWARD -s',
+    { ...refusal({ owner: 'iptables-nft', chain: 'reject' }), flags: cni },
   ],
   [
     'warning',
-    'through iptables-legacy',
-    { saves: { legacy: rules('filter', ':FORWARD DROP', acceptPods('s')) }, flags: cni },
-  ],
-  [
-    'warning',
-    'through iptables-legacy',
-    {
-      flags: cni,
-      saves: { legacy: rules('filter', ':FORWARD DROP', '-A FORWARD -j DROP', ...['s', 'd'].map(acceptPods)) },
-    },
-  ],
-  [
-    'ok',
-    'accepts',
-    {
-      flags: cni,
-      saves: {
-        legacy: rules('filter', ':FORWARD DROP', '-A FORWARD -i cni0 -j ACCEPT', '-A FORWARD -o cni0 -j ACCEPT'),
-      },
-    },
-  ],
-  ['ok', 'lets pods through', { flags: cni, node: dropping('ip', 'filter', 'FORWARD') }],
-  ['warning', 'through nftables table ip fw', { flags: cni, node: dropping('ip', 'fw', 'FORWARD') }],
-  ['warning', 'nftables table inet filter', { flags: cni, node: dropping('inet', 'filter', 'forward') }],
-  [
-    'ok',
-    'lets pods through',
-    {
-      flags: cni,
-      saves: { nft: rules('filter', ':FORWARD ACCEPT', '-A FORWARD -j REJECT --reject-with icmp-host-prohibited') },
-    },
-  ],
-  [
-    'warning',
-    'through iptables-nft IPv4, table filter, chain reject',
-    {
-      flags: cni,
-      node: dropping('ip', 'filter', 'FORWARD'),
-      saves: {
-        nft: rules(
-          'filter',
-          ':FORWARD DROP',
-          ':reject -',
-          '-A FORWARD -g reject',
-          '-A reject -p tcp -j DROP',
-          '-A reject -m comment --comment "the rest" -j REJECT',
-        ),
-      },
-    },
-  ],
-  [
-    'ok',
-    'accepts',
-    {
-      flags: cni,
-      saves: {
-        nft: rules(
-          'filter',
-          ':FORWARD ACCEPT',
-          ':some -',
-          '-A FORWARD -j some',
-          '-A FORWARD -j LOG',
-          '-A some -i eth0 -j DROP',
-          '-A some -j ACCEPT',
-          '-A some -j DROP',
-        ),
-      },
-    },
+    'through nftables table inet fw (chain forward)',
+    'nft insert rule inet fw forward ip saddr',
+    { ...refusal({ owner: 'nftables', family: 'inet', table: 'fw', base: 'forward', chain: 'forward' }), flags: cni },
   ],
 ];
 
-it.each(CASES)('%s: %s', async (state, words, differences) => {
+it.each(CASES)('%s: %s', async (state, words, remedy, differences) => {
   const outcome = await look('rules.forward', differences);
   expect(outcome).toMatchObject({ state, message: expect.stringContaining(words) });
-  if (state === 'warning') expect(outcome.remedy).toMatch(/<pod CIDR>|<bridge>/);
+  expect(outcome.remedy ?? '').toContain(remedy);
+});
+
+it.each([
+  [[], ['10.244.1.0/24']],
+  [['--cluster-cidr=10.244.0.0/16,fd00::/56'], ['10.244.1.0/24', '10.244.0.0/16', 'fd00::/56']],
+])('asks for what the ranges of pods send and get: %j', async (flags, expected) => {
+  const asked: string[] = [];
+  const refusals = (packets: readonly PodPackets[]) => {
+    asked.push(...packets.map(({ direction, subnet }) => `${direction} ${formatCidr(subnet)}`));
+    return [];
+  };
+  await look('rules.forward', { flags, node: { refusals } });
+  expect(asked).toEqual(expected.flatMap((range) => [`from ${range}`, `to ${range}`]));
 });
 
 it.each([

@@ -9,7 +9,6 @@ import { presentProxies } from '../facts/present-proxy.ts';
 import { chainsOf, placeOf, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
 import { NO_CLUSTER } from './cluster.ts';
-import { droppingChains } from './forward.ts';
 
 // What a change of mode alters for the Services of this node. The differences are kube-proxy's too (docs/migration.md).
 
@@ -141,14 +140,28 @@ const externalAddresses = difference({
 
 const firewall = difference({
   name: 'mode.firewall-holes',
-  applies: async ({ to }, { node }) =>
-    to === 'nftables' &&
-    (await droppingChains(node, 'input')).length + (await droppingChains(node, 'forward')).length > 0,
+  applies: async ({ to }, { node }) => to === 'nftables' && (await dropsByPolicy(node)),
   concerns: (service) => hasNodePort(service) || service.spec.healthCheckNodePort !== undefined,
   message: () =>
     'mode nftables opens no hole in a firewall that drops (INPUT, FORWARD), neither for NodePorts nor for health checks',
   remedy: 'let the node’s firewall accept NodePorts, health check ports and what is forwarded to pods',
 });
+
+/** Whether a firewall of the node drops what none of its rules accepts. Tables of iptables-nft are nf_tables too, and among them. */
+async function dropsByPolicy(node: World['node']): Promise<boolean> {
+  const { sets } = await readRuleSets(node);
+  const inNft = node
+    .nftables()
+    .chains.some(
+      ({ base }) =>
+        base?.type === 'filter' && base.policy === 'drop' && (base.hook === 'input' || base.hook === 'forward'),
+    );
+  const inLegacy = sets.some(
+    ({ variant, tables }) =>
+      variant === 'legacy' && ['INPUT', 'FORWARD'].some((name) => tables.get('filter')?.get(name)?.policy === 'DROP'),
+  );
+  return inNft || inLegacy;
+}
 
 const ENTRIES: ReadonlySet<string> = new Set([...ENTRY_CHAINS.filter, ...ENTRY_CHAINS.nat]);
 

@@ -2,9 +2,9 @@ import type { RoutesConfig } from '../../config/index.ts';
 import { tunnelKind } from '../../routes/index.ts';
 import type { Check } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
-import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
+import { chainsOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
 import { fails, firstFew, ok, orUnread, warning } from '../finding.ts';
-import { FIREWALLS } from './firewalls.ts';
+import { firewallsAmong } from './firewalls.ts';
 import { forward } from './forward.ts';
 import { neighbours, networks } from './neighbours.ts';
 
@@ -57,18 +57,11 @@ const firewall: Check = {
   name: 'rules.firewall',
   async look({ node, config }) {
     const { sets, unread } = await readRuleSets(node);
-    const chains = chainsIn(sets);
-    const { tables } = node.nftables();
-    const found = FIREWALLS.flatMap(({ name, chain, table, remedy }) => {
-      const seen = chains.find((one) => chain.test(one.name));
-      const inNft = tables.find((one) => one.name === table);
-      const place = inNft ? `nftables table ${inNft.family} ${inNft.name}` : seen && placeOf(seen);
-      return place === undefined ? [] : [{ text: `${name} (${place})`, remedy }];
-    });
+    const found = firewallsAmong(sets, node.nftables().tables);
     if (found.length === 0) return orUnread(ok('no firewall that is known by its chains'), unread);
     const remedies = found.map(({ remedy }) => remedy).join('; ');
     return warning(
-      `a firewall is at work: ${firstFew(found.map(({ text }) => text))}`,
+      `a firewall is at work: ${firstFew(found.map(({ name, place }) => `${name} (${place})`))}`,
       `let pods pass: ${remedies}${tunnelRemedy(config.routes)}`,
     );
   },

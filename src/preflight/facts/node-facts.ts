@@ -1,3 +1,4 @@
+import type { PodPackets, Refusal } from '../../cni/index.ts';
 import type { IpFamily } from '../../core/index.ts';
 import type { NftChain, NftTable } from '../../netlink/nftables/index.ts';
 import type { InterfaceAddress, Link, Route } from '../../netlink/route/index.ts';
@@ -56,6 +57,8 @@ export interface NodeFacts {
   underlay(family: IpFamily, choice: UnderlayChoice): Attachment | undefined;
   iptables(family: IpFamily, variant: IptablesVariant): Promise<IptablesState>;
   nftables(): { readonly tables: readonly NftTable[]; readonly chains: readonly NftChain[] };
+  /** Where chains at hook forward refuse some of these packets, all of their kind. */
+  refusals(packets: readonly PodPackets[]): readonly Refusal[];
   /** TCP sockets that listen. */
   listeners(): readonly Listener[];
   /** File names; undefined: there is no such folder. */

@@ -1,4 +1,5 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
+import { refusalsOf } from '../../cni/index.ts';
 import { errorText, type IpFamily, isNotFound } from '../../core/index.ts';
 import { closing, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
@@ -11,6 +12,9 @@ import { whyNoIpv6 } from './families.ts';
 import { kernelProbes, type ProbeOptions } from './kernel-probes.ts';
 import { listListeners } from './listeners.ts';
 import type { IptablesState, NodeFacts } from './node-facts.ts';
+
+/** What nobody's firewall has, but a proxy of old in a table of its own: who asks before a migration can wait for seconds. */
+const REFUSAL_LIMITS = { rules: 20_000, chains: 5_000, bytes: 20_000_000 };
 
 /** The facts of this machine, in the network namespace of the calling thread. What is large is read once. */
 export function readNode(options: ProbeOptions): NodeFacts {
@@ -51,6 +55,7 @@ export function readNode(options: ProbeOptions): NodeFacts {
         return { tables: all, chains };
       }),
     ),
+    refusals: (packets) => closing(Nftables.open(), (nft) => refusalsOf(nft, packets, REFUSAL_LIMITS)),
     listeners: once(listListeners),
     files(folder) {
       try {

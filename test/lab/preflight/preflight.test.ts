@@ -6,9 +6,10 @@ import { exec } from '../../../src/sys/index.ts';
 import { makeService } from '../../fakes/service-objects.ts';
 import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { execIn } from '../iptables/fixtures.ts';
-import { createFolder, createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+import { createFolder, removeAll, type TestNamespace } from '../namespace.ts';
 import { asDockerLeavesIt, asFirewalldLeavesIt, asKubeletLeavesIt } from '../node-state.ts';
 import { builtProgram } from '../programs.ts';
+import { cleanNode, preflight } from './node.ts';
 
 afterAll(removeAll);
 
@@ -46,28 +47,6 @@ function stateOf(namespace: TestNamespace): Record<string, string> {
       'cd /proc/sys/net && grep -rs . ipv4/conf ipv6/conf ipv4/ip_forward netfilter bridge | grep -v "stable_secret\\|nf_conntrack_count" | sort',
     ),
   };
-}
-
-async function preflight(namespace: TestNamespace, ...flags: readonly string[]) {
-  const words = ['preflight', '-o', 'json', '--hostname-override=node-1', ...flags];
-  const { status, stdout, stderr } = await execIn(namespace)(builtProgram('nodeplane'), words);
-  const report = JSON.parse(stdout || 'null') as PreflightReport;
-  const found = (check: string) => report.findings.find((finding) => finding.check === check);
-  return { status, stderr, report, found };
-}
-
-/** A namespace in which nothing is to be found fault with. */
-function cleanNode(label: string): TestNamespace {
-  const namespace = createNamespace(`preflight-${label}`);
-  namespace.run('ip', 'link', 'set', 'lo', 'up');
-  namespace.run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire0');
-  namespace.run('ip', 'address', 'add', '192.168.50.1/24', 'dev', 'eth0');
-  // Without link-local addresses, which take a second to settle.
-  for (const name of ['eth0', 'wire0']) namespace.run('ip', 'link', 'set', name, 'addrgenmode', 'none', 'up');
-  for (const name of ['net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding']) {
-    namespace.run('sh', '-c', `echo 1 > /proc/sys/${name}`);
-  }
-  return namespace;
 }
 
 describe('a node where all is well', () => {
@@ -175,7 +154,11 @@ describe('a node with leftovers', () => {
     ['node.route-localnet', 'warning', 'route_localnet'],
     ['rules.iptables-variants', 'warning', 'both variants'],
     ['rules.other-proxy', 'warning', 'mode iptables: iptables-nft IPv4'],
-    ['rules.forward', 'warning', 'lets no pods through iptables-legacy IPv4'],
+    [
+      'rules.forward',
+      'warning',
+      'lets no pods through nftables table inet firewalld (chain filter_FORWARD), iptables-legacy IPv4 (chain FORWARD)',
+    ],
     ['rules.firewall', 'warning', 'firewalld'],
     ['rules.other-network', 'warning', 'flannel'],
     ['rules.ports', 'fails', '10256 is held by process'],
