@@ -76,7 +76,10 @@ export class CniPart implements Part {
     this.#context = context;
     this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
-    const conflist = configuredConflist(settings, { ipMasq: context.config.routes === undefined });
+    const conflist = configuredConflist(settings, {
+      ipMasq: context.config.routes === undefined,
+      nonMasqueradeCidrs: namedPodRanges(context.config),
+    });
     const { network } = conflist;
     const hasIpv6 = () => ranges.own().held.some(({ address }) => address.family === 'IPv6');
     if (mtu && !conflist.hasMtu) this.#podMtu = new PodMtu({ source: mtu, network, hasIpv6, clock, logger });

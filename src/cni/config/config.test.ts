@@ -31,7 +31,7 @@ describe('parseNetworkConfig', () => {
       mac: undefined,
       ipam: { kind: 'none' },
       dns: {},
-      features: { ipMasq: false, portMappings: undefined, bandwidth: undefined, firewall: undefined },
+      features: { ipMasq: undefined, portMappings: undefined, bandwidth: undefined, firewall: undefined },
     });
   });
 

@@ -1,13 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { formatIp } from '../../core/index.ts';
+import { formatCidr, formatIp } from '../../core/index.ts';
 import { parseFeatures } from './feature-config.ts';
 import { runtimeConfigOf } from './runtime-config.ts';
 
 const parse = (raw: object) => parseFeatures(raw as never, runtimeConfigOf(raw as never));
 
 it('asks for nothing by default', () => {
-  expect(parse({})).toEqual({ ipMasq: false, portMappings: undefined, bandwidth: undefined, firewall: undefined });
+  expect(parse({})).toEqual({ ipMasq: undefined, portMappings: undefined, bandwidth: undefined, firewall: undefined });
   expect(parse({ snat: false, masqAll: true, runtimeConfig: { portMappings: [] } }).portMappings).toBeUndefined();
+});
+
+it('ipMasq has destinations that see the pod', () => {
+  expect(parse({ ipMasq: true }).ipMasq).toEqual({ except: [] });
+  const except = (nonMasqueradeCidrs: unknown) => parse({ ipMasq: true, nonMasqueradeCidrs }).ipMasq?.except;
+  expect(except(['10.244.0.0/16', 'fd00::/48'])?.map(formatCidr)).toEqual(['10.244.0.0/16', 'fd00::/48']);
+  expect(() => except(['10.244.0.0/16', 'all'])).toThrow('nonMasqueradeCidrs[1] "all": it is no CIDR');
+  expect(() => except('10.244.0.0/16')).toThrow('it must be a list of strings');
 });
 
 describe('portMappings', () => {

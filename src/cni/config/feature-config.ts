@@ -1,6 +1,7 @@
-import { type IpAddress, tryParseIp } from '../../core/index.ts';
+import { type Cidr, type IpAddress, tryParseIp } from '../../core/index.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import {
+  cidrsAt,
   invalidKey,
   isObject,
   type Json,
@@ -13,6 +14,12 @@ import {
 } from '../protocol/json.ts';
 import type { PodName } from './cni-args.ts';
 import { type MacvlanSettings, parseMacvlan } from './macvlan-config.ts';
+
+/** What a pod sends out of its network carries the node's address. */
+export interface MasqueradeSettings {
+  /** Destinations besides its own subnet that see the pod. No key of the reference plugins. */
+  readonly except: readonly Cidr[];
+}
 
 /** One port of the node that leads to the pod. */
 export interface PortMapping {
@@ -56,8 +63,7 @@ export interface FirewallSettings {
 
 /** What a network asks of a pod's attachment beyond the interface itself. */
 export interface FeatureConfig {
-  /** Traffic of the pod that leaves its network carries the node's address. */
-  readonly ipMasq: boolean;
+  readonly ipMasq: MasqueradeSettings | undefined;
   /** Undefined: no mapping is asked for. */
   readonly portMappings: PortMappingSettings | undefined;
   readonly bandwidth: BandwidthSettings | undefined;
@@ -70,6 +76,7 @@ export interface FeatureConfig {
 export const FEATURE_KEYS = [
   'ipMasq',
   'ipMasqBackend',
+  'nonMasqueradeCidrs',
   'snat',
   'masqAll',
   'markMasqBit',
@@ -98,14 +105,19 @@ const LARGEST_BURST = (2 ** 32 - 1) * 8;
  * @throws CniError 7 naming the key; what `parseMacvlan` throws
  */
 export function parseFeatures(raw: Json, runtimeConfig: Json, pod?: PodName): FeatureConfig {
-  optionalWord(raw, 'ipMasqBackend', ['iptables', 'nftables']);
   return {
-    ipMasq: optional(raw, 'ipMasq', 'boolean') ?? false,
+    ipMasq: parseMasquerade(raw),
     portMappings: parsePortMappings(raw, runtimeConfig),
     bandwidth: parseBandwidth(raw, runtimeConfig),
     firewall: parseFirewall(raw),
     macvlan: parseMacvlan(raw, runtimeConfig, pod),
   };
+}
+
+function parseMasquerade(raw: Json): MasqueradeSettings | undefined {
+  optionalWord(raw, 'ipMasqBackend', ['iptables', 'nftables']);
+  const except = cidrsAt(raw, 'nonMasqueradeCidrs');
+  return (optional(raw, 'ipMasq', 'boolean') ?? false) ? { except } : undefined;
 }
 
 function parsePortMappings(raw: Json, runtimeConfig: Json): PortMappingSettings | undefined {

@@ -1,8 +1,17 @@
-import { type Cidr, parseCidr } from '../../core/index.ts';
+import type { Cidr } from '../../core/index.ts';
 import type { MacvlanMode } from '../../netlink/route/index.ts';
 import { objectionToInterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import { invalidKey, isObject, type Json, optional, optionalObject, optionalWord, textsAt } from '../protocol/json.ts';
+import {
+  cidrsAt,
+  invalidKey,
+  isObject,
+  type Json,
+  optional,
+  optionalObject,
+  optionalWord,
+  textsAt,
+} from '../protocol/json.ts';
 import type { PodName } from './cni-args.ts';
 
 /** Of an annotation in messages, in characters. */
@@ -49,7 +58,7 @@ export function parseMacvlan(raw: Json, runtimeConfig: Json, pod: PodName | unde
   const allowedMasters = masters.length > 0 ? masters : [DEFAULT_MASTER];
   const mode = optionalWord(key, 'mode', MACVLAN_MODES, 'macvlan.') ?? 'private';
   const ipam = macvlanIpamOf(key);
-  const routes = textsAt(key, 'routes', 'macvlan.').map((text, i) => parseRoute(text, `macvlan.routes[${i}]`));
+  const routes = cidrsAt(key, 'routes', 'macvlan.');
   const asked = askedBy(runtimeConfig);
   if (!asked) return undefined;
   const [annotation, value] = asked;
@@ -105,12 +114,4 @@ function askedBy(runtimeConfig: Json): readonly [string, string] | undefined {
     if (typeof value === 'string') return value === '' || value === 'false' ? undefined : [annotation, value];
   }
   return undefined;
-}
-
-function parseRoute(text: string, path: string): Cidr {
-  try {
-    return parseCidr(text);
-  } catch {
-    throw invalidKey(path, text, 'it is no CIDR, such as "10.96.0.0/12"');
-  }
 }

@@ -13,14 +13,14 @@ const key = attachmentKey('net' as NetworkName, {
   ifname: 'eth0' as InterfaceName,
 });
 const NOTHING: FeatureConfig = {
-  ipMasq: false,
+  ipMasq: undefined,
   portMappings: undefined,
   bandwidth: undefined,
   firewall: undefined,
   macvlan: undefined,
 };
 const EVERYTHING: FeatureConfig = {
-  ipMasq: true,
+  ipMasq: { except: [] },
   portMappings: {
     mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
     snat: true,

@@ -17,7 +17,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'masquerade',
-    wanted: ({ features }) => features.ipMasq,
+    wanted: ({ features }) => features.ipMasq !== undefined,
     load: async () => (await import('./masquerade.ts')).masquerade,
   },
   {

@@ -17,13 +17,13 @@ const SETS = podSets(['masquerade']);
 function wantedIn(attachment: WantedAttachment): Pick<DesiredRules, 'elements' | 'chains'> {
   return {
     elements: masqueradeElements(attachment),
-    chains: attachment.ips.map(({ address }) => masqueradeChain(address)),
+    chains: attachment.ips.map(({ address }) => masqueradeChain(address, attachment.features.ipMasq?.except)),
   };
 }
 
 /**
  * ipMasq: what a pod sends out of its subnet carries the node's address, multicast excepted; as with the reference bridge
- * plugin. For an attachment that is one element of a map per address, in place of a chain.
+ * plugin, but for `nonMasqueradeCidrs`. For an attachment that is one element of a map per address, in place of a chain.
  */
 export const masquerade: AttachmentFeature = {
   name: 'masquerade',

@@ -26,7 +26,7 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
     }),
     reach: { link: 'cni0', isShared: true, checksMac: true },
     features: {
-      ipMasq,
+      ipMasq: ipMasq ? { except: [] } : undefined,
       bandwidth: undefined,
       macvlan: undefined,
       firewall: firewall ? { ingressPolicy: 'open' } : undefined,

@@ -1,3 +1,4 @@
+import { type Cidr, tryParseCidr } from '../../core/index.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 
 /** A JSON object as it came from outside. */
@@ -95,6 +96,15 @@ export function textsAt(raw: Json, key: string, path = ''): readonly string[] {
     throw invalidKey(`${path}${key}`, list, 'it must be a list of strings');
   }
   return list as string[];
+}
+
+/** A list of CIDRs. Throws CniError 7 naming the key, and which of them is none. */
+export function cidrsAt(raw: Json, key: string, path = ''): readonly Cidr[] {
+  return textsAt(raw, key, path).map((text, i) => {
+    const cidr = tryParseCidr(text);
+    if (!cidr) throw invalidKey(`${path}${key}[${i}]`, text, 'it is no CIDR, such as "10.96.0.0/12"');
+    return cidr;
+  });
 }
 
 /**

@@ -22,6 +22,27 @@ describe('ipMasq', () => {
     expect(outcome).toMatchObject({ kind: 'answered', by: 'outside', source: world.nodeHost.ip(family) });
   });
 
+  it('shows the pod to whom it is to be shown, beside pods of the same subnet that were made without', async () => {
+    const { namespace: outside } = world.outside;
+    const ways = [...world.nodeHost.ips].map((ip) =>
+      ip.includes(':') ? ['-6', 'fd00:10:244:1::/64', ip] : ['-4', '10.244.1.0/24', ip],
+    );
+    for (const [family, subnet, via] of ways) outside.run('ip', family!, 'route', 'add', subnet!, 'via', via!);
+    const nonMasqueradeCidrs = ['192.0.2.2/32', '2001:db8::/32'];
+    const shown = await world.addPod('shown', { ipMasq: true, nonMasqueradeCidrs });
+    for (const family of ['IPv4', 'IPv6'] as const) {
+      const to = { ip: world.outside.ip(family), port: 80 };
+      expect(await shown.connect(to)).toMatchObject({ kind: 'answered', source: shown.ip(family) });
+      expect(await web.connect(to)).toMatchObject({ kind: 'answered', source: world.nodeHost.ip(family) });
+    }
+    // Beyond the exceptions the node stands for it as well.
+    outside.run('ip', 'address', 'add', '198.51.100.1/32', 'dev', 'lo');
+    world.node.namespace.run('ip', 'route', 'add', '198.51.100.1', 'via', world.outside.ip());
+    expect(await shown.connect({ ip: '198.51.100.1', port: 80 })).toMatchObject({ source: world.nodeHost.ip() });
+    for (const [family, subnet] of ways) outside.run('ip', family!, 'route', 'del', subnet!);
+    await world.del(shown);
+  });
+
   it.each(['IPv4', 'IPv6'] as const)('leaves what stays in the subnet alone, %s', async (family) => {
     expect(await web.connect({ ip: plain.ip(family), port: 80 })).toMatchObject({ source: web.ip(family) });
   });

@@ -21,7 +21,7 @@ const config = (hostPort: number) => ({
 });
 
 beforeAll(async () => {
-  agent = await served.startAgent();
+  agent = await served.startAgent({ flags: ['--cluster-cidr=10.244.0.0/16'] });
 });
 afterAll(removeAll);
 
@@ -30,11 +30,14 @@ it('brings back what pods have in nftables after a flush, and nothing of pods th
   expect(await served.call('ADD', stays, { config: config(8080) })).toMatchObject({ status: 0 });
   const before = ofPods();
   expect(before.length).toBeGreaterThan(1);
+  const showsPods = () => ruleset().includes('ip daddr 10.244.0.0/16 return');
+  expect(showsPods()).toBe(true);
   expect(await served.call('ADD', goes, { config: config(8081) })).toMatchObject({ status: 0 });
   await expect.poll(ofPods).not.toEqual(before);
 
   served.node.namespace.run('nft', 'flush', 'ruleset');
   await expect.poll(() => ofPods().length).toBeGreaterThan(before.length);
+  expect(showsPods()).toBe(true);
   const restored = { msg: 'Rules of pods were flushed by others; they are back', elementsAdded: expect.any(Number) };
   await expect.poll(() => agent.logs()).toContainEqual(expect.objectContaining(restored));
 
@@ -139,7 +142,7 @@ it('brings back what was flushed while no agent ran', async () => {
   const before = ofPods();
   served.node.namespace.run('nft', 'flush', 'ruleset');
   expect(await inwards()).not.toMatchObject({ kind: 'answered' });
-  agent = await served.startAgent();
+  agent = await served.startAgent({ flags: ['--cluster-cidr=10.244.0.0/16'] });
   await expect.poll(inwards).toMatchObject({ kind: 'answered', by: 'web' });
   expect(await outwards()).toMatchObject({ kind: 'answered', source: served.node.ip() });
   expect(ofPods()).toEqual(before);

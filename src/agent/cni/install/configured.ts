@@ -3,16 +3,19 @@ import { dataDirectoryOf } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import { NodeplaneError } from '../../../core/index.ts';
 import { completeConfig, NO_RANGES } from '../server/node-config.ts';
-import { type Conflist, readConflist, standardConflist } from './conflist.ts';
+import { type Conflist, type ConflistNeeds, readConflist, standardConflist } from './conflist.ts';
 
 /**
  * The list that the settings say is to be installed.
  *
- * @param ipMasq whether a pod's packets are to be masqueraded by its own rules, because the agent does not (--masquerade-cidrs)
+ * @param masquerading whether and where a pod's packets are to be masqueraded by its own rules: not where the agent does it (--masquerade-cidrs)
  * @throws ERR_CONFIG
  */
-export function configuredConflist({ conflist, macvlan }: CniSettings, { ipMasq = true } = {}): Conflist {
-  const needs = { podAnnotations: macvlan !== undefined, ipMasq };
+export function configuredConflist(
+  { conflist, macvlan }: CniSettings,
+  masquerading: Pick<ConflistNeeds, 'ipMasq' | 'nonMasqueradeCidrs'> = {},
+): Conflist {
+  const needs = { podAnnotations: macvlan !== undefined, ...masquerading };
   if (conflist === '') return standardConflist(needs);
   let text: string;
   try {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { readConflist, standardConflist } from './conflist.ts';
+import { parseCidr } from '../../../core/index.ts';
+import { type ConflistNeeds, readConflist, standardConflist } from './conflist.ts';
 
 it('has a list of its own that old and new runtimes can use, and that names nothing of the node', () => {
   const { network, text, statusConfig, letsPodsThrough } = standardConflist();
@@ -16,6 +17,13 @@ it('has a list of its own that old and new runtimes can use, and that names noth
 it('leaves masquerading to the agent where the agent does it', () => {
   const masquerades = (needs?: { ipMasq: boolean }) => JSON.parse(standardConflist(needs).text).plugins[0].ipMasq;
   expect([masquerades(), masquerades({ ipMasq: true }), masquerades({ ipMasq: false })]).toEqual([true, true, false]);
+});
+
+it('shows pods to those of other nodes where it masquerades each pod', () => {
+  const nonMasqueradeCidrs = ['10.244.0.0/16', 'fd00::/48'].map(parseCidr);
+  const exceptions = (needs: ConflistNeeds) => JSON.parse(standardConflist(needs).text).plugins[0].nonMasqueradeCidrs;
+  expect(exceptions({ nonMasqueradeCidrs })).toEqual(['10.244.0.0/16', 'fd00::/48']);
+  expect([exceptions({}), exceptions({ ipMasq: false, nonMasqueradeCidrs })]).toEqual([undefined, undefined]);
 });
 
 it('takes a list with other plugins beside ours as it is', () => {

@@ -1,5 +1,5 @@
 import { asksForFirewall, isNetworkName, POD_ANNOTATIONS } from '../../../cni/index.ts';
-import { NodeplaneError, parseJson } from '../../../core/index.ts';
+import { type Cidr, formatCidr, NodeplaneError, parseJson } from '../../../core/index.ts';
 
 /** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
 export const PLUGIN_NAME = 'nodeplane-cni';
@@ -44,13 +44,17 @@ export interface ConflistNeeds {
   readonly podAnnotations?: boolean;
   /** Whether each pod is masqueraded for itself; not where the agent does it for the node. @default true */
   readonly ipMasq?: boolean;
+  /** To whom each pod shows its own address nevertheless. @default nobody beyond its subnet */
+  readonly nonMasqueradeCidrs?: readonly Cidr[];
 }
 
 export function standardConflist(needs: ConflistNeeds = {}): Conflist {
   const [plugin] = STANDARD.plugins;
   const annotations = needs.podAnnotations && { [POD_ANNOTATIONS]: true };
   const capabilities = { ...plugin!.capabilities, ...annotations };
-  const list = { ...STANDARD, plugins: [{ ...plugin, ipMasq: needs.ipMasq ?? true, capabilities }] };
+  const { ipMasq = true, nonMasqueradeCidrs = [] } = needs;
+  const except = ipMasq && nonMasqueradeCidrs.length > 0 && { nonMasqueradeCidrs: nonMasqueradeCidrs.map(formatCidr) };
+  const list = { ...STANDARD, plugins: [{ ...plugin, ipMasq, ...except, capabilities }] };
   return readConflist(JSON.stringify(list, undefined, 2), 'standard list', needs);
 }
 

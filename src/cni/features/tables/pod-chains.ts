@@ -27,6 +27,7 @@ import {
   SRCNAT,
   type TableLayout,
 } from '../../../nft/index.ts';
+import { fingerprint } from '../../protocol/fingerprint.ts';
 import { IP_FAMILIES, POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
 
 /*
@@ -99,19 +100,21 @@ export const INGRESS_CHAIN: ChainWithRules = {
   }),
 };
 
-/** The chain for pods of one subnet: what they send is masqueraded when it leaves the subnet. */
-export function masqueradeChain(subnet: Cidr): ChainWithRules {
+/**
+ * The chain for pods of one subnet: what they send is masqueraded when it leaves the subnet, and goes to none of the exceptions.
+ *
+ * `masquerade-10.244.1.0/24`, host bits of the subnet do not matter; with exceptions `masquerade-10.244.1.0/24-but-1f0ce4a2`: pods that
+ * were made with others have a chain of their own.
+ */
+export function masqueradeChain({ address, prefixLength }: Cidr, except: readonly Cidr[] = []): ChainWithRules {
+  const subnet = { address: networkOf(address, prefixLength), prefixLength };
+  const others = except.filter((cidr) => cidr.address.family === address.family);
+  const but = others.length > 0 ? `-but-${fingerprint(others.map(formatCidr).join(' ')).toString(16)}` : '';
   return {
-    chain: podChain(masqueradeChainName(subnet)),
-    rules: [[...isTo(subnet), returnToCaller], [masquerade]],
+    // Names of nft have no colons.
+    chain: podChain(`masquerade-${formatCidr(subnet).replaceAll(':', '-')}${but}`),
+    rules: [...[subnet, ...others].map((block) => [...isTo(block), returnToCaller]), [masquerade]],
   };
-}
-
-/** `masquerade-10.244.1.0/24`. Host bits of the subnet do not matter. */
-export function masqueradeChainName({ address, prefixLength }: Cidr): string {
-  const subnet = formatCidr({ address: networkOf(address, prefixLength), prefixLength });
-  // Names of nft have no colons.
-  return `masquerade-${subnet.replaceAll(':', '-')}`;
 }
 
 function podChain(name: string, base?: BaseChain): NftChain {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAddressWithPrefix, parseIp } from '../../../core/index.ts';
+import { parseAddressWithPrefix, parseCidr, parseIp } from '../../../core/index.ts';
 import type { NftElements } from '../../../netlink/nftables/index.ts';
 import type { FirewallSettings, PortMapping, PortMappingSettings } from '../../config/feature-config.ts';
 import type { NetworkMode } from '../../config/network-config.ts';
@@ -7,6 +7,7 @@ import { modeRules } from '../../pod-networks.ts';
 import { attachmentKey } from '../../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../../protocol/environment.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
+import { masqueradeChain } from './pod-chains.ts';
 import {
   describePortKey,
   ingressElements,
@@ -44,7 +45,7 @@ function attachment(
   return {
     key,
     reach: modeRules(mode).reach(bridge, key),
-    features: { ipMasq: true, portMappings, bandwidth: undefined, macvlan: undefined, firewall: undefined },
+    features: { ipMasq: { except: [] }, portMappings, bandwidth: undefined, macvlan: undefined, firewall: undefined },
     mac: new Uint8Array(6),
     ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
   };
@@ -77,6 +78,20 @@ describe('masqueradeElements', () => {
     ]);
     expect(elements.flatMap((set) => set.elements.map((element) => element.comment))).toEqual([comment, comment]);
   });
+});
+
+it('pods that were made with exceptions have a chain that lets these see them', () => {
+  const except = ['10.0.0.0/8', 'fd00::/8'].map(parseCidr);
+  const plain = masqueradeChain(parseCidr('10.244.1.7/24'));
+  const { chain, rules } = masqueradeChain(parseCidr('10.244.1.7/24'), except);
+  expect([plain.chain.name, chain.name]).toEqual([
+    'masquerade-10.244.1.0/24',
+    expect.stringMatching(/^masquerade-10\.244\.1\.0\/24-but-[0-9a-f]+$/),
+  ]);
+  expect([plain.rules.length, rules.length]).toEqual([2, 3]);
+  const asked = attachment([]);
+  const wanted = { ...asked, features: { ...asked.features, ipMasq: { except } } };
+  expect(text(masqueradeElements(wanted))[0]).toBe(`masquerade-ipv4 0af40107 : goto ${chain.name}`);
 });
 
 describe('portElements', () => {

@@ -14,7 +14,7 @@ import type { PortMappingSettings } from '../../config/feature-config.ts';
 import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 import { ownerComment } from './owner-comment.ts';
-import { LOOPBACK, masqueradeChainName } from './pod-chains.ts';
+import { LOOPBACK, masqueradeChain } from './pod-chains.ts';
 import { elementsIn } from './pod-ruleset.ts';
 import { type PodSetKind, podSet } from './pod-table.ts';
 
@@ -29,10 +29,14 @@ export const IPPROTO: Record<MappedPort['protocol'], number> = {
 const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
 
 /** The elements by which what the pod sends is masqueraded: one for each of its addresses. */
-export function masqueradeElements({ key, ips }: Pick<WantedAttachment, 'key' | 'ips'>): NftElements[] {
+export function masqueradeElements({
+  key,
+  ips,
+  features,
+}: Pick<WantedAttachment, 'key' | 'ips' | 'features'>): NftElements[] {
   return ips.map(({ address: subnet }) => {
     const { family, bytes } = subnet.address;
-    const verdict = { kind: 'goto', chain: masqueradeChainName(subnet) } as const;
+    const verdict = { kind: 'goto', chain: masqueradeChain(subnet, features.ipMasq?.except).chain.name } as const;
     return elementsOf('masquerade', family, [{ key: bytes, verdict, comment: ownerComment(key) }]);
   });
 }
