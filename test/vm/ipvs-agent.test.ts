@@ -90,14 +90,16 @@ it('what the mode sets once for the node is compared and repaired', async () => 
   expect(diff().status).toBe(0);
 });
 
-it('the rules of iptables are back at once when others flush them', async () => {
+it.each(['legacy', 'nft'])('the rules of iptables-%s are back at once when others flush them', async (variant) => {
   await agent.stop();
-  agent = await start('--ipvs-sync-period', '1h', '--conntrack-max-per-core', '0');
-  // All is there already: nothing is written, and yet the agent listens.
-  const jumps = () => node.namespace.run('iptables-nft', '-t', 'nat', '-S', 'POSTROUTING');
+  const flags = ['--ipvs-sync-period', '1h', '--conntrack-max-per-core', '0', '--iptables-variant', variant];
+  agent = await start(...flags);
+  // Of nft all is there already: nothing is written, and yet the agent listens.
+  const iptables = `iptables-${variant}`;
+  const jumps = () => node.namespace.run(iptables, '-t', 'nat', '-S', 'POSTROUTING');
   const before = jumps();
   expect(before).toContain('-j KUBE-POSTROUTING');
-  node.namespace.run('iptables-nft', '-t', 'nat', '-F');
+  node.namespace.run(iptables, '-t', 'nat', '-F');
   await expect.poll(jumps, { timeout: patient(20_000) }).toBe(before);
   await expect.poll(() => diff().status).toBe(0);
 });

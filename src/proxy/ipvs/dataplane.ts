@@ -24,7 +24,7 @@ import {
   sameNodePlan,
   translatedNodePortAddresses,
 } from '../index.ts';
-import { type IptablesTool, iptablesTool, type NftTables, tableDrift } from '../rules/index.ts';
+import { type IptablesTool, iptablesTool, type LegacyWatch, type NftTables, tableDrift } from '../rules/index.ts';
 import { cleanupIpvs } from './cleanup.ts';
 import { fixedRules } from './compile/rules.ts';
 import { everything } from './diff/diff.ts';
@@ -57,6 +57,7 @@ export class IpvsDataplane implements Dataplane {
   readonly #scheduler: string;
   readonly #tool: IptablesTool;
   readonly #kernelTables: NftTables | undefined;
+  readonly #legacyWatch: LegacyWatch | undefined;
   readonly #kernel: IpvsKernel;
   readonly #ownership: Ownership;
   readonly #watch: DrainWatch;
@@ -76,6 +77,7 @@ export class IpvsDataplane implements Dataplane {
     this.#scheduler = options.scheduler || 'rr';
     this.#tool = iptablesTool(family, variant, exec);
     this.#kernelTables = options.kernelTables;
+    this.#legacyWatch = options.legacyWatch;
     this.#kernel = options.kernel ?? openIpvsKernel(family);
     // Whatever becomes of the sets that say so too.
     const made = new Set<string>();
@@ -153,6 +155,7 @@ export class IpvsDataplane implements Dataplane {
 
   async cleanup(): Promise<void> {
     this.#committed = undefined;
+    this.#legacyWatch?.pause();
     this.#watch.cancel();
     await cleanupIpvs({ tool: this.#tool, kernel: this.#kernel, ...this.#ownership });
   }
@@ -180,6 +183,7 @@ export class IpvsDataplane implements Dataplane {
   /** False when somebody changed what was just read: then it has to be read anew. */
   async #retire(): Promise<boolean> {
     this.#committed = undefined;
+    this.#legacyWatch?.pause();
     await removeRules(this.#tool);
     await this.#watch.idle();
     const state = await inSlices(readState(this.#kernel, this.#ownership));
@@ -212,6 +216,7 @@ export class IpvsDataplane implements Dataplane {
     // A scrape may still come: it finds no counters.
     this.#served = undefined;
     this.#kernelTables?.close();
+    this.#legacyWatch?.pause();
     this.#kernel.close();
   }
 
@@ -235,7 +240,8 @@ export class IpvsDataplane implements Dataplane {
     }
     layout.takeTouched();
     const rules = fixedRules(this.family, plan.node);
-    const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: rules.count };
+    const { filter, mangle, nat } = rules.counts;
+    const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: filter + mangle + nat };
     const total = await inSlices(this.#writer.bringInLine(next, everything(layout, state)), rest);
     if (!total) {
       const message =
@@ -246,7 +252,9 @@ export class IpvsDataplane implements Dataplane {
     // They lead packets to what stands by now.
     this.#kernelTables?.putInPlace();
     const since = this.#kernelTables?.generation();
+    this.#legacyWatch?.pause();
     const written = await restoreRules(this.#tool, rules);
+    this.#legacyWatch?.written(rules.counts);
     this.#kernelTables?.wake();
     if (since !== undefined) this.#kernelTables?.listen(since);
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);

@@ -1,6 +1,6 @@
 import type { Cidr, Clock, IpFamily } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
-import type { IptablesVariant, NftTables } from '../rules/index.ts';
+import type { IptablesVariant, LegacyWatch, NftTables } from '../rules/index.ts';
 import type { IpvsKernel } from './kernel/kernel.ts';
 
 /** How to make an IpvsDataplane. */
@@ -20,6 +20,8 @@ export interface IpvsDataplaneOptions {
   readonly clock?: Clock;
   /** The tables of those rules as the kernel has them, of variant nft. @default what the programs tell is all */
   readonly kernelTables?: NftTables | undefined;
+  /** Hears what is written of them, of variant legacy. @default nobody does */
+  readonly legacyWatch?: LegacyWatch | undefined;
   /** Virtual servers, addresses and sets. @default those of the calling thread's network namespace */
   readonly kernel?: IpvsKernel;
 }

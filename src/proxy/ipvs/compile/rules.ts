@@ -25,7 +25,8 @@ export interface FixedRules {
   /** By table and chain, as iptables-save prints them. */
   readonly chains: Readonly<Record<IpvsTable, ReadonlyMap<string, readonly string[]>>>;
   readonly jumps: readonly Jump[];
-  readonly count: number;
+  /** Of those in our chains. */
+  readonly counts: Readonly<Record<IpvsTable, number>>;
 }
 
 /**
@@ -154,8 +155,8 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
   const chainsOf = (table: IpvsTable) =>
     new Map(Object.entries(parts[table]).map(([name, rules]) => [name, rules.map(formatRule)] as const));
   const chains = { filter: chainsOf('filter'), mangle: chainsOf('mangle'), nat: chainsOf('nat') };
-  const count = IPVS_TABLES.flatMap((table) => [...chains[table].values()].map(({ length }) => length));
-  return { chains, jumps: JUMPS, count: count.reduce((sum, length) => sum + length, 0) };
+  const count = (table: IpvsTable) => [...chains[table].values()].reduce((sum, { length }) => sum + length, 0);
+  return { chains, jumps: JUMPS, counts: { filter: count('filter'), mangle: count('mangle'), nat: count('nat') } };
 }
 
 type SetMatch = (name: SetName, directions: string) => string;

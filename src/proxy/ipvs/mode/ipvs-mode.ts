@@ -1,6 +1,6 @@
 import type { Cidr, IpFamily } from '../../../core/index.ts';
 import type { Mode } from '../../index.ts';
-import { kernelTables, RESTORE_METRICS, usableVariants, type VariantSettings } from '../../rules/index.ts';
+import { kernelTables, LegacyWatch, RESTORE_METRICS, usableVariants, type VariantSettings } from '../../rules/index.ts';
 import { JUMPS } from '../compile/rules.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import { checkIpvs } from '../preflight.ts';
@@ -34,8 +34,15 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
         if (written.length > 0) logger.info({ written }, 'IPVS set up');
         return (family, { changedByOthers }) => {
           const { variant } = variants.get(family)!;
-          const tables = kernelTables(variant, family, JUMPS, changedByOthers);
-          const dataplane = new IpvsDataplane({ family, variant, exec, scheduler, excludeCidrs, kernelTables: tables });
+          const dataplane = new IpvsDataplane({
+            family,
+            variant,
+            exec,
+            scheduler,
+            excludeCidrs,
+            kernelTables: kernelTables(variant, family, JUMPS, changedByOthers),
+            ...(variant === 'legacy' && { legacyWatch: new LegacyWatch({ family, flushed: changedByOthers }) }),
+          });
           dataplanes.set(family, dataplane);
           return dataplane;
         };
