@@ -27,8 +27,6 @@ export interface ApiResource {
   readonly namespaced: boolean;
   /** Its objects have a `status` that is written by itself. @default none has */
   readonly hasStatus?: boolean;
-  /** A PUT has to name the version it replaces. @default it may leave it out, and replaces any */
-  readonly strictUpdates?: boolean;
 }
 
 export const RESOURCES: readonly ApiResource[] = [
@@ -45,7 +43,6 @@ export const RESOURCES: readonly ApiResource[] = [
     version: 'v1',
     kind: 'Lease',
     namespaced: true,
-    strictUpdates: true,
   },
   // As deploy/crds defines it.
   {
@@ -54,7 +51,6 @@ export const RESOURCES: readonly ApiResource[] = [
     version: 'v1alpha1',
     kind: 'PodCIDRBlock',
     namespaced: false,
-    strictUpdates: true,
   },
 ];
 

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ApiObject, type ApiResource, apiVersionOf, keyOf } from './api-object.ts';
-import { AppliedFields } from './applied-fields.ts';
 import { checkObject } from './check-object.ts';
 import { isMapping, mergePatch, strategicPatch } from './merge-patch.ts';
 import type { ObjectHistory } from './object-history.ts';
@@ -22,16 +21,13 @@ export interface Content {
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * Requests about one object: get, create, update, patch (merge and apply) and delete, with the preconditions, refusals
- * and texts of a real server.
+ * Requests about one object: get, create, patch and delete, with the preconditions, refusals and texts of a real server.
  *
- * What it does not do: JSON patch; strategic merge patch but for a Node; `generateName`; subresources but `status`;
- * finalizers, graceful deletion and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs. `AppliedFields` says
- * what its server-side apply leaves out.
+ * What it does not do: updates and server-side apply; JSON patch; strategic merge patch but for a Node; `generateName`; subresources
+ * but `status`; finalizers, graceful deletion and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs.
  */
 export class ObjectRequests {
   readonly #history: ObjectHistory;
-  readonly #applied = new AppliedFields();
 
   constructor(history: ObjectHistory) {
     this.#history = history;
@@ -44,8 +40,6 @@ export class ObjectRequests {
         return { code: 200, body: this.#existing(call) };
       case 'create':
         return this.#create(call, content);
-      case 'update':
-        return { code: 200, body: this.#update(call, parseObject(call, content)) };
       case 'patch':
         return this.#patch(call, content);
       case 'delete':
@@ -53,11 +47,6 @@ export class ObjectRequests {
       default:
         throw new Refusal(405, `${call.verb} is not about one object`);
     }
-  }
-
-  /** Whether this is an apply that makes its object: that needs the permission to create, too. */
-  isCreatingApply(call: ApiCall): boolean {
-    return call.verb === 'patch' && !this.#history.get(call.resource, callKey(call));
   }
 
   #create(call: ApiCall, content: Content): Outcome {
@@ -73,66 +62,24 @@ export class ObjectRequests {
     return { code: 201, body: this.#history.put({ ...object, metadata }) };
   }
 
-  #update(call: ApiCall, object: ApiObject): ApiObject {
-    const live = this.#history.get(call.resource, callKey(call));
-    // The uid is compared first, also with the missing one of an object that is not there.
-    checkUid(call, object.metadata.uid, live);
-    if (!live) throw notFound(call);
-    const { resourceVersion } = object.metadata;
-    if (!resourceVersion && call.resource.strictUpdates) {
-      const problem = 'metadata.resourceVersion: Invalid value: 0: must be specified for an update';
-      throw new Refusal(422, `${call.resource.kind}.${call.resource.group} "${call.name}" is invalid: ${problem}`);
-    }
-    checkVersion(call, resourceVersion, live);
-    // Annotations and labels are written with the status; what the object is to be is not.
-    return this.#store(live, call.ofStatus ? { ...object, spec: live.spec } : object);
-  }
-
   #patch(call: ApiCall, content: Content): Outcome {
     switch (content.type?.split(';')[0]) {
       case 'application/merge-patch+json':
         return this.#merge(call, (live) => mergePatch(live, parseMapping(content)));
       case 'application/strategic-merge-patch+json':
         return this.#merge(call, (live) => strategicPatch(live, parseMapping(content)));
-      case 'application/apply-patch+yaml':
-        return this.#apply(call, parseObject(call, content));
       default:
         throw new Refusal(415, `the body of the request was in an unknown format: "${content.type}"`);
     }
   }
 
   #merge(call: ApiCall, patch: (live: ApiObject) => unknown): Outcome {
-    const patched = patch(this.#existing(call));
-    return { code: 200, body: this.#update(call, namedAs(call, patched)) };
-  }
-
-  #apply(call: ApiCall, wanted: ApiObject): Outcome {
-    const manager = call.query.get('fieldManager') ?? '';
-    if (manager === '') {
-      const problem = 'fieldManager: Required value: is required for apply patch';
-      throw new Refusal(422, `PatchOptions.meta.k8s.io "" is invalid: ${problem}`);
-    }
-    const live = this.#history.get(call.resource, callKey(call));
-    checkUid(call, wanted.metadata.uid, live);
-    if (live) checkVersion(call, wanted.metadata.resourceVersion, live);
-    else if (wanted.metadata.resourceVersion) throw modified(call);
-    const { conflicts, object, commit } = this.#applied.apply(
-      live,
-      wanted,
-      manager,
-      call.query.get('force') === 'true',
-    );
-    if (conflicts) {
-      const list = conflicts.map((conflict) => `conflict with "${conflict.manager}": ${conflict.field}`).join(', ');
-      throw new Refusal(
-        409,
-        `Apply failed with ${conflicts.length} conflict${conflicts.length > 1 ? 's' : ''}: ${list}`,
-      );
-    }
-    checkObject(object, live);
-    const stored = live ? this.#store(live, object) : this.#history.put(object);
-    commit(stored);
-    return { code: live ? 200 : 201, body: stored };
+    const live = this.#existing(call);
+    const object = namedAs(call, patch(live));
+    checkUid(call, object.metadata.uid, live);
+    checkVersion(call, object.metadata.resourceVersion, live);
+    // Annotations and labels are written with the status; what the object is to be is not.
+    return { code: 200, body: this.#store(live, call.ofStatus ? { ...object, spec: live.spec } : object) };
   }
 
   #delete(call: ApiCall, content: Content): object {
@@ -169,8 +116,8 @@ function withoutServerFields({ metadata, ...fields }: ApiObject): object {
   return { ...fields, metadata: rest };
 }
 
-function checkUid(call: ApiCall, uid: unknown, live: ApiObject | undefined): void {
-  const found = live?.metadata.uid ?? '';
+function checkUid(call: ApiCall, uid: unknown, live: ApiObject): void {
+  const found = live.metadata.uid ?? '';
   if (uid === undefined || uid === '' || uid === found) return;
   throw cannotFulfil(call, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${found}`);
 }

@@ -3,7 +3,7 @@ import type { Misbehaviour } from './misbehaviour.ts';
 
 /** A request as the server understands it. */
 export interface ApiCall {
-  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
+  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'patch' | 'delete';
   readonly resource: ApiResource;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -56,7 +56,7 @@ function verbOf(method: string, name: string | undefined, query: URLSearchParams
     if (method === 'GET') return query.get('watch') === 'true' ? 'watch' : 'list';
     return undefined;
   }
-  return { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' }[method] as ApiCall['verb'] | undefined;
+  return { GET: 'get', PATCH: 'patch', DELETE: 'delete' }[method] as ApiCall['verb'] | undefined;
 }
 
 export function isAllowed(call: Pick<ApiCall, 'verb' | 'resource' | 'ofStatus'>, { rules }: Misbehaviour): boolean {

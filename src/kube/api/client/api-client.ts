@@ -1,7 +1,7 @@
 import { type ErrorFacts, NodeplaneError } from '../../../core/index.ts';
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** From the root of the server: `/api/v1/services`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -32,11 +32,11 @@ export interface ObjectTarget extends ObjectName {
 
 /** An object to be written; its apiVersion and kind are those of the resource. */
 export interface NewObject {
-  readonly metadata: ObjectTarget & ObjectFields;
+  readonly metadata: ObjectName & ObjectFields;
   readonly [field: string]: unknown;
 }
 
-/** An object as the server has it, with all of its fields: what is left out of a replacement is gone. */
+/** An object as the server has it, with all of its fields. */
 export interface StoredObject {
   readonly metadata: Required<Pick<ObjectTarget, 'name' | 'uid' | 'resourceVersion'>> & ObjectName & ObjectFields;
   readonly [field: string]: unknown;

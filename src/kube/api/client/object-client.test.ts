@@ -46,8 +46,8 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function clientOf(resource: ObjectResource, fieldManager = 'nodeplane'): ObjectClient {
-  return new ObjectClient({ client, resource, fieldManager });
+function clientOf(resource: ObjectResource): ObjectClient {
+  return new ObjectClient({ client, resource, fieldManager: 'nodeplane' });
 }
 
 const createAgent = () => leases.create({ metadata: AGENT, spec: { holderIdentity: 'a' } }, signal);
@@ -58,7 +58,7 @@ const lastRequest = () => `${server.requests.at(-1)!.method} ${server.requests.a
 const path = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
 describe('objects', () => {
-  it('are created, read, replaced and deleted', async () => {
+  it('are created, read, patched and deleted', async () => {
     const created = await createAgent();
     expect(lastRequest()).toBe(`POST ${path}?fieldManager=nodeplane`);
     expect(server.requests.at(-1)!.headers['content-type']).toBe('application/json');
@@ -67,10 +67,10 @@ describe('objects', () => {
     ]);
     expect(await leases.get(AGENT, signal)).toEqual(created);
 
-    const replaced = await leases.replace({ ...created, spec: { holderIdentity: 'b' } }, signal);
-    expect(lastRequest()).toBe(`PUT ${path}/agent?fieldManager=nodeplane`);
-    expect(replaced).toMatchObject({ metadata: { uid: created.metadata.uid }, spec: { holderIdentity: 'b' } });
-    expect(replaced.metadata.resourceVersion).not.toBe(created.metadata.resourceVersion);
+    const patched = await leases.mergePatch(AGENT, { spec: { holderIdentity: 'b' } }, signal);
+    expect(lastRequest()).toBe(`PATCH ${path}/agent?fieldManager=nodeplane`);
+    expect(patched).toMatchObject({ metadata: { uid: created.metadata.uid }, spec: { holderIdentity: 'b' } });
+    expect(patched.metadata.resourceVersion).not.toBe(created.metadata.resourceVersion);
 
     await leases.delete(AGENT, signal);
     expect(lastRequest()).toBe(`DELETE ${path}/agent`);
@@ -89,31 +89,6 @@ describe('objects', () => {
     expect(after.metadata.annotations).toEqual({ 'example.com/b': '2' });
     expect(after.metadata.labels).toEqual(before.metadata.labels);
     expect(after.spec).toEqual(before.spec);
-  });
-
-  it('are applied: what is no longer in it goes, what others wrote stays, what others applied is a conflict', async () => {
-    const apply = (manager: string, spec: object, force = false) =>
-      clientOf(LEASES, manager).apply({ metadata: AGENT, spec }, { force }, signal);
-    await apply('one', { holderIdentity: 'a', leaseTransitions: 1 });
-    expect(lastRequest()).toBe(`PATCH ${path}/agent?fieldManager=one&force=false`);
-    expect(server.requests.at(-1)).toMatchObject({
-      status: 201,
-      headers: { 'content-type': 'application/apply-patch+yaml' },
-    });
-    await leases.mergePatch(AGENT, { spec: { leaseDurationSeconds: 9 } }, signal);
-    expect((await apply('one', { holderIdentity: 'b' })).spec).toEqual({
-      holderIdentity: 'b',
-      leaseDurationSeconds: 9,
-    });
-
-    await expect(apply('two', { holderIdentity: 'c' })).rejects.toMatchObject({
-      kind: 'conflict',
-      message: expect.stringMatching(
-        /^Cannot apply Lease "kube-system\/agent" .* answered 409: Apply failed with 1 conflict: conflict with "one": .spec.holderIdentity$/,
-      ),
-    });
-    expect((await apply('two', { holderIdentity: 'c' }, true)).spec).toMatchObject({ holderIdentity: 'c' });
-    await expect(apply('one', { holderIdentity: 'b' })).rejects.toMatchObject({ kind: 'conflict' });
   });
 
   it('are seen by watches when clients write them', async () => {
@@ -138,18 +113,15 @@ describe('objects', () => {
 describe('a compare-and-swap', () => {
   it('refuses a version or an object that is no longer there', async () => {
     const old = await createAgent();
-    await leases.replace({ ...old, spec: { holderIdentity: 'b' } }, signal);
+    await leases.mergePatch(AGENT, { spec: { holderIdentity: 'b' } }, signal);
     const conflict = { kind: 'conflict', status: 409, reason: 'Conflict' };
-    await expect(leases.replace(old, signal)).rejects.toMatchObject(conflict);
     await expect(leases.mergePatch(old.metadata, { spec: { holderIdentity: 'c' } }, signal)).rejects.toMatchObject(
       conflict,
     );
-    await expect(leases.apply(old, { force: true }, signal)).rejects.toMatchObject(conflict);
     await expect(leases.delete(old.metadata, signal)).rejects.toMatchObject(conflict);
 
     const { metadata } = await leases.get(AGENT, signal);
     await leases.delete(metadata, signal);
-    await expect(leases.replace(old, signal)).rejects.toMatchObject(conflict);
     const { name, namespace, uid } = metadata;
     await createAgent();
     await expect(leases.delete({ name, namespace: namespace!, uid }, signal)).rejects.toMatchObject(conflict);
@@ -159,7 +131,7 @@ describe('a compare-and-swap', () => {
   it('is won by one of many', async () => {
     const seen = await createAgent();
     const rivals = ['b', 'c', 'd', 'e'].map((holder) =>
-      leases.replace({ ...seen, spec: { holderIdentity: holder } }, signal),
+      leases.mergePatch(seen.metadata, { spec: { holderIdentity: holder } }, signal),
     );
     const outcomes = await Promise.allSettled(rivals);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -191,44 +163,27 @@ describe('a refusal names operation, object, and the server’s reason', () => {
   });
 
   it('when a field is wrong', async () => {
-    const lease = await createAgent();
-    await expect(leases.replace({ ...lease, spec: { leaseDurationSeconds: 0 } }, signal)).rejects.toMatchObject({
+    await createAgent();
+    await expect(leases.mergePatch(AGENT, { spec: { leaseDurationSeconds: 0 } }, signal)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0$/),
     });
   });
 
-  it.each([
-    ['get', 'verb "get"'],
-    ['create', 'verb "create"'],
-    ['replace', 'verb "update"'],
-    ['patch', 'verb "patch"'],
-    ['apply', 'verb "patch" (and "create" while the object does not exist)'],
-    ['delete', 'verb "delete"'],
-  ])('when RBAC forbids to %s', async (operation, verb) => {
-    const lease = await createAgent();
+  it.each(['get', 'create', 'patch', 'delete'])('when RBAC forbids to %s', async (operation) => {
+    await createAgent();
     server.misbehave.rules = [];
     const operations: Record<string, () => Promise<unknown>> = {
       get: () => leases.get(AGENT, signal),
       create: () => leases.create({ metadata: AGENT }, signal),
-      replace: () => leases.replace(lease, signal),
       patch: () => leases.mergePatch(AGENT, {}, signal),
-      apply: () => leases.apply({ metadata: AGENT }, {}, signal),
       delete: () => leases.delete(AGENT, signal),
     };
-    const needed = `; this needs the RBAC ${verb} on resource "leases" of API group "coordination.k8s.io" in namespace "kube-system"`;
+    const needed = `; this needs the RBAC verb "${operation}" on resource "leases" of API group "coordination.k8s.io" in namespace "kube-system"`;
     await expect(operations[operation]!()).rejects.toMatchObject({
       kind: 'forbidden',
       operation,
       message: expect.stringContaining(needed),
-    });
-  });
-
-  it('when an apply would make the object and may not', async () => {
-    server.misbehave.rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['patch'] }];
-    await expect(leases.apply({ metadata: AGENT }, {}, signal)).rejects.toMatchObject({
-      kind: 'forbidden',
-      text: expect.stringContaining('cannot create resource "leases"'),
     });
   });
 

@@ -11,7 +11,7 @@ export interface ObjectClientOptions {
   /** Stays the caller's. */
   readonly client: ApiClient;
   readonly resource: ObjectResource;
-  /** Who writes, as `metadata.managedFields` names it: at most 128 characters. The owner of what is applied. */
+  /** Who writes, as `metadata.managedFields` names it: at most 128 characters. */
   readonly fieldManager: string;
   /** Bytes of an answer, at most. @default 32 MiB */
   readonly largest?: number;
@@ -25,7 +25,7 @@ export interface ObjectClientOptions {
  * be reached, stays silent or gives an unreadable answer. After an ERR_API without a status nobody knows whether a write
  * was done.
  *
- * Source: https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side-apply/
+ * Source: https://kubernetes.io/docs/reference/using-api/api-concepts/
  */
 export class ObjectClient {
   readonly #client: ApiClient;
@@ -52,18 +52,9 @@ export class ObjectClient {
   }
 
   /**
-   * Puts `object` in place of the version it was made of: a compare-and-swap. Refused with `conflict` when the object was
-   * written, or deleted, since.
-   */
-  async replace(object: StoredObject, signal: AbortSignal): Promise<StoredObject> {
-    const body = this.#typed(object);
-    return await this.#sendFor('replace', object.metadata, { method: 'PUT', query: this.#asManager(), body, signal });
-  }
-
-  /**
    * Changes single fields (JSON merge patch, RFC 7386): `null` deletes a field, a list replaces the whole list.
    *
-   * @param target with `resourceVersion` or `uid`, a compare-and-swap as `replace`
+   * @param target with `resourceVersion` or `uid`, a compare-and-swap: refused with `conflict` when they are no longer so
    */
   async mergePatch(
     target: ObjectTarget,
@@ -96,28 +87,6 @@ export class ObjectClient {
       query: this.#asManager(),
       body: patch,
       bodyType: 'application/strategic-merge-patch+json',
-      signal,
-    });
-  }
-
-  /**
-   * Server-side apply: makes the object if it does not exist, otherwise sets exactly the fields in `object` and removes
-   * those that this field manager applied before and `object` no longer has. Refused with `conflict` when another manager
-   * owns a field of `object` with another value.
-   *
-   * @param force takes such fields over instead. @default false
-   */
-  async apply(
-    object: NewObject,
-    { force = false }: { readonly force?: boolean },
-    signal: AbortSignal,
-  ): Promise<StoredObject> {
-    return await this.#sendFor('apply', object.metadata, {
-      method: 'PATCH',
-      query: { ...this.#asManager(), force: String(force) },
-      // JSON is YAML.
-      body: this.#typed(object),
-      bodyType: 'application/apply-patch+yaml',
       signal,
     });
   }

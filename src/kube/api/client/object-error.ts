@@ -1,14 +1,14 @@
 import { ApiStatusError } from './api-client.ts';
 import type { ObjectName, ObjectResource } from './api-object.ts';
 
-/** What is done with an object, by the verbs of `kubectl`. */
-export type ObjectOperation = 'get' | 'create' | 'replace' | 'patch' | 'apply' | 'delete';
+/** What is done with an object, by the verbs of `kubectl`, which are those of a Role as well. */
+export type ObjectOperation = 'get' | 'create' | 'patch' | 'delete';
 
 /**
  * Why the server refused, for those who decide what to do next.
  *
  * - `alreadyExists`: an object of this name is there (409).
- * - `conflict`: it is not the object or version it should be, or another manager owns an applied field (409). Read it again.
+ * - `conflict`: it is not the object or version it should be (409). Read it again.
  * - `notFound`: the object, its namespace or the whole resource is not there (404).
  * - `gone`: what was asked for is no longer available (410).
  * - `forbidden`: RBAC or admission does not allow it (403).
@@ -77,19 +77,9 @@ function kindOf(status: number, reason: string | undefined): RefusalKind {
   }
 }
 
-/** As a rule of a Role or ClusterRole says it. An apply that makes the object needs one verb more. */
-const RBAC_VERBS = {
-  get: 'verb "get"',
-  create: 'verb "create"',
-  replace: 'verb "update"',
-  patch: 'verb "patch"',
-  apply: 'verb "patch" (and "create" while the object does not exist)',
-  delete: 'verb "delete"',
-} as const satisfies Record<ObjectOperation, string>;
-
 function permissionFor(operation: ObjectOperation, resource: ObjectResource, { namespace }: ObjectName): string {
   const { name, subresource, group } = resource;
   const what = subresource === undefined ? name : `${name}/${subresource}`;
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
-  return `this needs the RBAC ${RBAC_VERBS[operation]} on resource "${what}" of API group "${group}"${where}`;
+  return `this needs the RBAC verb "${operation}" on resource "${what}" of API group "${group}"${where}`;
 }
