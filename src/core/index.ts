@@ -10,10 +10,12 @@ export {
 } from './drift/drift.ts';
 export type { ErrorCode } from './error-codes.ts';
 export {
+  attempt,
   describeErrno,
   type ErrnoMeaning,
   type ErrorFacts,
   errorText,
+  ifPresent,
   isExists,
   isForeignLock,
   isNotFound,

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJson } from '../../core/index.ts';
+import { attempt, parseJson } from '../../core/index.ts';
 import { exec } from '../../sys/index.ts';
 import type { Environment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
@@ -70,7 +70,7 @@ async function runDelegate(command: string, type: string, header: NetworkHeader,
   for (let tried = 1; ; tried++) {
     try {
       const { status, stdout, stderr } = await exec(program, [], options);
-      const printed = parseOrUndefined(stdout);
+      const printed = attempt(() => parseJson(stdout));
       if (status !== 0) throw failure(command, type, printed, stderr.trim() || stdout.trim());
       return printed;
     } catch (error) {
@@ -97,12 +97,4 @@ function failure(command: string, type: string, printed: unknown, text: string):
   return new CniError(cniCode, `IPAM plugin "${type}" failed (${command}): ${said}`, {
     ...(typeof details === 'string' && { details }),
   });
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { isNotFound, KernelError } from '../../core/index.ts';
+import { ifPresent, KernelError } from '../../core/index.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
@@ -34,14 +34,9 @@ export function ensureAccounting(netlink: Netlink, name: string): void {
 
 /** The counter of that name; undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
 export function getAccounting(netlink: Netlink, name: string): Accounting | undefined {
-  let payload: Uint8Array;
-  try {
-    payload = netlink.query(accountingRequest('NFNL_MSG_ACCT_GET', NFNL_MSG_ACCT_GET, 0, name));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-  return decodeAccounting(payload);
+  const request = accountingRequest('NFNL_MSG_ACCT_GET', NFNL_MSG_ACCT_GET, 0, name);
+  const payload = ifPresent(() => netlink.query(request));
+  return payload && decodeAccounting(payload);
 }
 
 /** Exported for tests. */

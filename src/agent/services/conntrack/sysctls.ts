@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
-import { type Drift, describeErrno, errorText, KernelError } from '../../../core/index.ts';
-import { ifPresent, readSysctl, writeSysctl } from '../../../sys/index.ts';
+import { type Drift, describeErrno, errorText, ifPresent, KernelError } from '../../../core/index.ts';
+import { readSysctl, writeSysctl } from '../../../sys/index.ts';
 import { sysctlDrift } from './sysctl-drift.ts';
 
 /** How large the table of tracked flows is and how long they live; what is undefined, 0 or false is left as it is. */

@@ -2,9 +2,9 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  ifPresent,
   isExists,
   isLoopback,
-  isNotFound,
   type KernelError,
 } from '../../../core/index.ts';
 import { Netlink, type NetlinkRequest, openTogether, resolveFamily } from '../../../netlink/index.ts';
@@ -135,7 +135,7 @@ class NetlinkKernel implements IpvsKernel {
     const { route, sets } = this.#sockets;
     const { device, ours, isAll } = this.#onDevice();
     for (const each of ours) route.attempt([deleteAddress(each)]);
-    if (device && isAll) this.#deleteDevice(device.index);
+    if (device && isAll) ifPresent(() => route.execute(deleteLink({ index: device.index })));
     sets.removeAll();
   }
 
@@ -154,14 +154,6 @@ class NetlinkKernel implements IpvsKernel {
     generic.close();
     route.close();
     sets.close();
-  }
-
-  #deleteDevice(index: number): void {
-    try {
-      this.#sockets.route.execute(deleteLink({ index }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
   }
 
   #socketOf(subsystem: Subsystem): Netlink {
