@@ -1,5 +1,4 @@
-import { yielder } from '../../../core/index.ts';
-import { isMapping } from '../../objects/field-reader.ts';
+import { isMapping, yielder } from '../../../core/index.ts';
 import { INITIAL_EVENTS_END } from '../../objects/known-names.ts';
 import { isProtobuf, readWatchEvent } from '../../objects/protobuf/envelope.ts';
 import { type Message, WireError } from '../../objects/protobuf/message.ts';
