@@ -57,7 +57,7 @@ export {
   spansOverlap,
 } from './ip-number.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
-export { isMapping, JSON_LIMITS, parseJson, plainText } from './json.ts';
+export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
 export { type Removal, Removals } from './removals.ts';
 export { compareText, insertSorted, lowerBound, type Order, removeSorted } from './sorted.ts';

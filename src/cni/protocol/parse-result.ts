@@ -6,10 +6,10 @@ import {
   parseCidr,
   tryParseIp,
 } from '../../core/index.ts';
-import { type DnsSettings, dnsSettings } from '../../ipam/index.ts';
+import { type DnsSettings, dnsSettings, ROUTE_NUMBERS } from '../../ipam/index.ts';
 import { invalidKey, type Json, listAt, optional, optionalInteger, optionalObject, textsAt } from './json.ts';
 import { parseMac } from './mac.ts';
-import { type CniResult, type ResultInterface, type ResultIp, type ResultRoute, ROUTE_NUMBERS } from './result.ts';
+import type { CniResult, ResultInterface, ResultIp, ResultRoute } from './result.ts';
 import { atLeast, type CniVersion, isSupported } from './versions.ts';
 
 const LARGEST_NUMBER = 0xffffffff;

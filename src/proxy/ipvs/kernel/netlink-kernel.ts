@@ -14,6 +14,7 @@ import {
   deleteDestination,
   deleteVirtualServer,
   destinationListing,
+  familyOf,
   IPVS_GENL_NAME,
   type IpvsFamily,
   newDestination,
@@ -31,7 +32,6 @@ import {
   newDummy,
 } from '../../../netlink/route/index.ts';
 import { NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
-import { familyOf } from '../compile/server.ts';
 import { type Operation, SUBSYSTEM_OF, type Subsystem } from '../diff/operations.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { SetTable } from './set-table.ts';
