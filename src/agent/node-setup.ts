@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { KubeProxyConfig } from '../config/index.ts';
+import { attempt } from '../core/index.ts';
 import { routeLocalnetOutcome } from '../preflight/index.ts';
 import { readSysctl } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
@@ -10,21 +11,13 @@ export function setUpNode(config: KubeProxyConfig, logger: Logger): void {
   const { written, warnings } = applyConntrackSettings(config.conntrack);
   if (written.length > 0) logger.info({ written }, 'Connection tracking set up');
   for (const warning of warnings) logger.warn(warning);
-  const localnet = routeLocalnetOutcome(routeLocalnet());
+  // Not to be read, as on a kernel without IPv4: nothing to warn of.
+  const localnet = routeLocalnetOutcome(attempt(() => readSysctl('net/ipv4/conf/all/route_localnet')));
   if (localnet.state === 'warning') logger.warn(`${localnet.message}. ${localnet.remedy}`);
   try {
     writeFileSync('/proc/self/oom_score_adj', String(config.oomScoreAdj));
   } catch (error) {
     // Lowering it needs CAP_SYS_RESOURCE; the proxy works without.
     logger.debug({ err: error, oomScoreAdj: config.oomScoreAdj }, 'The OOM score stays as it is');
-  }
-}
-
-function routeLocalnet(): string | undefined {
-  try {
-    return readSysctl('net/ipv4/conf/all/route_localnet');
-  } catch {
-    // Not to be read, as on a kernel without IPv4.
-    return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { migrationReport, migrationText } from '../agent/index.ts';
+import { jsonText } from '../core/index.ts';
 import { readAgentFlags } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeErr, writeOut } from './standard-output.ts';
@@ -30,7 +31,7 @@ async function runMigration(argv: readonly string[]): Promise<void> {
   const flags = readAgentFlags(rest);
   if (typeof flags === 'string') return usage(flags);
   const report = await migrationReport(flags.config);
-  writeOut(output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : migrationText(report));
+  writeOut(output === 'json' ? jsonText(report) : migrationText(report));
 }
 
 function readOutput(argv: readonly string[]): { output: string; rest: readonly string[] } {

@@ -1,4 +1,4 @@
-import { errorText } from '../core/index.ts';
+import { errorText, jsonText } from '../core/index.ts';
 import { type Environment, requireVariables } from './protocol/environment.ts';
 import { CNI_ERROR, CniError, errorJson, toCniError } from './protocol/errors.ts';
 import { parseHeader } from './protocol/header.ts';
@@ -39,7 +39,7 @@ export async function runCni({ environment, stdin, netns, asLoopback }: CniReque
   const command = environment.CNI_COMMAND ?? '';
   if (command === 'VERSION') {
     const versions = { cniVersion: NEWEST_VERSION, supportedVersions: SUPPORTED_VERSIONS };
-    return { exitCode: 0, stdout: toJson(versions), stderr: '' };
+    return { exitCode: 0, stdout: jsonText(versions), stderr: '' };
   }
   let stderr = '';
   const warn = (message: string) => {
@@ -59,7 +59,7 @@ export async function runCni({ environment, stdin, netns, asLoopback }: CniReque
     }
     const serve = asLoopback || header.type === 'loopback' ? runLoopback : run;
     const result = await serve({ env: environment, netns, header, warn });
-    return { exitCode: 0, stdout: result ? toJson(resultObject(result, header.cniVersion)) : '', stderr };
+    return { exitCode: 0, stdout: result ? jsonText(resultObject(result, header.cniVersion)) : '', stderr };
   } catch (error) {
     return { exitCode: 1, stdout: errorJson(toCniError(error), cniVersion), stderr };
   }
@@ -85,8 +85,4 @@ function readInput(stdin: CniRequest['stdin']): string {
       cause,
     });
   }
-}
-
-function toJson(value: object): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

@@ -106,6 +106,25 @@ export function isNotFound(error: unknown): boolean {
   return hasErrno(error, ['ENOENT', 'ENODEV', 'ESRCH', 'EADDRNOTAVAIL']);
 }
 
+/** What `use` gives; undefined where what it asks for, or would remove, is not there (`isNotFound`). */
+export function ifPresent<T>(use: () => T): T | undefined {
+  try {
+    return use();
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What `use` gives; undefined whatever it throws: for what may vanish, or be hidden from this process, while it is looked at. */
+export function attempt<T>(use: () => T): T | undefined {
+  try {
+    return use();
+  } catch {
+    return undefined;
+  }
+}
+
 /** An object of that name or key is there already. */
 export function isExists(error: unknown): boolean {
   return hasErrno(error, ['EEXIST']);

@@ -10,10 +10,12 @@ export {
 } from './drift/drift.ts';
 export type { ErrorCode } from './error-codes.ts';
 export {
+  attempt,
   describeErrno,
   type ErrnoMeaning,
   type ErrorFacts,
   errorText,
+  ifPresent,
   isExists,
   isForeignLock,
   isNotFound,
@@ -55,7 +57,7 @@ export {
   spansOverlap,
 } from './ip-number.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
-export { JSON_LIMITS, parseJson, plainText } from './json.ts';
+export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
 export { type Removal, Removals } from './removals.ts';
 export { compareText, insertSorted, lowerBound, type Order, removeSorted } from './sorted.ts';

@@ -50,6 +50,16 @@ function beyond(why: string): NodeplaneError {
   return new NodeplaneError('ERR_JSON', `The JSON is beyond its limits: ${why}`);
 }
 
+/** What a command prints for programs (`-o json`). */
+export function jsonText(value: object): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+/** Whether a value of JSON or YAML is an object there, and no list. */
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Text with control characters, and those by which Unicode ends lines or turns their direction, in JSON's writing. */
 export function plainText(text: string): string {
   return text.replace(

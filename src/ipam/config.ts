@@ -12,19 +12,25 @@ import {
 } from '../core/index.ts';
 import { parseRangeSets, type RangeSet, type RangeText } from './ranges/range.ts';
 
+/** Numbers that a route may have from CNI 1.1.0 on. */
+export interface RouteNumbers {
+  readonly mtu?: number | undefined;
+  readonly advmss?: number | undefined;
+  /** The metric. */
+  readonly priority?: number | undefined;
+  /** The number of the routing table. */
+  readonly table?: number | undefined;
+  /** RT_SCOPE_*. */
+  readonly scope?: number | undefined;
+}
+
+export const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const satisfies (keyof RouteNumbers)[];
+
 /** A route for the pod. */
-export interface IpamRoute {
+export interface IpamRoute extends RouteNumbers {
   readonly destination: Cidr;
   /** @default the gateway of the pod's address of the same family */
   readonly gateway: IpAddress | undefined;
-  readonly mtu?: number;
-  readonly advmss?: number;
-  /** The metric. */
-  readonly priority?: number;
-  /** The number of the routing table. */
-  readonly table?: number;
-  /** RT_SCOPE_*. */
-  readonly scope?: number;
 }
 
 /** The `ipam` object of a network configuration, checked. */
@@ -63,8 +69,6 @@ export const IPAM_KEYS = [
   'resolvConf',
   'exclude',
 ] as const;
-
-const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 
 type Json = Readonly<Record<string, unknown>>;
 

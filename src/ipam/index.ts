@@ -3,6 +3,8 @@ export {
   type IpamConfig,
   parseDataDir,
   parseIpamConfig,
+  ROUTE_NUMBERS,
+  type RouteNumbers,
 } from './config.ts';
 export type { PlannedReservation } from './ranges/plan.ts';
 export { type DnsSettings, dnsSettings, readResolvConf } from './resolv-conf.ts';

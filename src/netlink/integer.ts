@@ -1,4 +1,5 @@
 import { type ByteWriter, NodeplaneError, readBe16, readBe32, readU16, readU32 } from '../core/index.ts';
+import { decodeError } from './decode-error.ts';
 
 /** Integer types of wire fields: host byte order unless the name says `be`. */
 export type IntegerType = 'u8' | 'u16' | 'u32' | 's32' | 'be16' | 'be32';
@@ -47,4 +48,34 @@ export function appendInteger(type: IntegerType, writer: ByteWriter, value: numb
     );
   }
   codec.append(writer, value);
+}
+
+/**
+ * Reads the value of an attribute of 64 bits in host order.
+ *
+ * @param field its name
+ * @throws ERR_NETLINK_DECODE when it is missing, or has not exactly eight bytes
+ */
+export function readU64(value: Uint8Array | undefined, field: string): bigint {
+  return wide(value, field, true);
+}
+
+/** The same in network order. */
+export function readBe64(value: Uint8Array | undefined, field: string): bigint {
+  return wide(value, field, false);
+}
+
+/** What an attribute of one byte says for a flag; undefined stays undefined. */
+export function flagValue(flag: boolean | undefined): number | undefined {
+  return flag === undefined ? undefined : Number(flag);
+}
+
+/** 16 bits in the other byte order, as htons makes them. */
+export function swap16(value: number): number {
+  return ((value & 0xff) << 8) | (value >>> 8);
+}
+
+function wide(value: Uint8Array | undefined, field: string, isLittleEndian: boolean): bigint {
+  if (value?.length !== 8) throw decodeError(field, `it has ${value?.length ?? 0} bytes, expected 8`);
+  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0, isLittleEndian);
 }

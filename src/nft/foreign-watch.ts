@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../core/index.ts';
+import { attempt } from '../core/index.ts';
 import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
 
 /** Opens the kernel's stream of changes; `close` ends it. Of what this process changes the generations alone need be told. */
@@ -104,11 +105,7 @@ export class ForeignWatch {
 
   /** Undefined when the kernel cannot be asked: as good as another one. */
   #generation(): number | undefined {
-    try {
-      return this.#options.generation();
-    } catch {
-      return undefined;
-    }
+    return attempt(this.#options.generation);
   }
 
   #tell(): void {

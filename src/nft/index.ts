@@ -13,6 +13,7 @@ export {
   isMarked,
   isNew,
   isSourceTranslated,
+  LOOPBACK,
   lastOf,
 } from './match.ts';
 export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';

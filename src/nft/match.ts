@@ -77,7 +77,10 @@ export function addressIn(which: 'saddr' | 'daddr', block: Cidr, op: '==' | '!='
   return [payload[which](address.family), { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes }];
 }
 
-const LOOPBACK: Readonly<Record<IpFamily, Cidr>> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
+export const LOOPBACK: Readonly<Record<IpFamily, Cidr>> = {
+  IPv4: parseCidr('127.0.0.0/8'),
+  IPv6: parseCidr('::1/128'),
+};
 
 /** `ip saddr 127.0.0.0/8`, `ip6 saddr ::1` and the like; with `!=` the opposite. */
 export function inLoopback(which: 'saddr' | 'daddr', family: IpFamily, op: '==' | '!=' = '=='): Expression[] {

@@ -29,7 +29,6 @@ export { sleepSync } from './sleep.ts';
 export { syncFolder } from './sync-folder.ts';
 export {
   hasSysctls,
-  ifPresent,
   type LocalPorts,
   listSysctls,
   procSysRoot,

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
-import { isNotFound, KernelError, NodeplaneError } from '../core/index.ts';
+import { KernelError, NodeplaneError } from '../core/index.ts';
 
 // Everything below net/ is per network namespace of the calling thread; run inside `inNetns` for another one.
 
@@ -37,16 +37,6 @@ export function readSysctl(name: string): string {
     return readFileSync(`${root}/${name}`, 'utf8').trim();
   } catch (cause) {
     throw sysctlError('read sysctl', name, cause);
-  }
-}
-
-/** What `use` reads or writes; undefined where this kernel has no such sysctl (it was built or booted without IPv6, say). */
-export function ifPresent<T>(use: () => T): T | undefined {
-  try {
-    return use();
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }
 

@@ -9,16 +9,16 @@ import {
   parseIp,
   specialRange,
 } from '../../src/core/index.ts';
-import type {
-  ForeignSettings,
-  ListedDestination,
-  ListedVirtualServer,
-  VirtualServerKey,
+import {
+  type ForeignSettings,
+  familyOf,
+  type ListedDestination,
+  type ListedVirtualServer,
+  type VirtualServerKey,
 } from '../../src/netlink/ipvs/index.ts';
 import {
   elementKey,
   elementText,
-  familyOf,
   type IpvsKernel,
   kernelSetName,
   type Operation,

@@ -1,4 +1,4 @@
-import { errorText, NodeplaneError } from '../../core/index.ts';
+import { errorText, jsonText, NodeplaneError } from '../../core/index.ts';
 import { askControlPatiently } from '../control/ask-control.ts';
 import { NoAnswerError } from '../http/ask-agent.ts';
 import { type Check, isNumber, isOneOf, isText, listOf, objectOf, orNull, parseForm } from '../http/json-form.ts';
@@ -51,7 +51,7 @@ export async function showDiff({ directory, repair, json, progress }: ShowDiffOp
   }
   const report = parseForm<DiffReport>(text, isReport);
   if (!report) return failed(2, 'the answer is not one of this version of nodeplane', WHERE);
-  const stdout = json ? `${JSON.stringify(report, undefined, 2)}\n` : diffText(report);
+  const stdout = json ? jsonText(report) : diffText(report);
   const has = (verdict: string) => report.parts.some((part) => part.verdict === verdict);
   return { stdout, stderr: '', exitCode: has('unknown') ? 2 : has('differs') ? 1 : 0 };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
 import { type KubeProxyConfig, writeConfigz } from '../../config/index.ts';
+import { isMapping } from '../../core/index.ts';
 
 const SHOWN_DIGITS = 12;
 
@@ -15,7 +16,7 @@ export function configHash({ effective, apiServer, nodeIp }: KubeProxyConfig): s
   const text = writeConfigz(settings, 'nodeplane agent');
   // The order of keys in a map says nothing.
   const ordered = JSON.stringify([apiServer.master, JSON.parse(text)], (_key, value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+    isMapping(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   );
   return createHash('sha256').update(ordered).digest('hex').slice(0, SHOWN_DIGITS);
 }
@@ -28,8 +29,4 @@ export function registerConfigHash(registry: Registry, config: KubeProxyConfig):
     labelNames: ['hash'],
     registers: [registry],
   }).set({ hash: configHash(config) }, 1);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import { errorText, NodeplaneError } from '../../core/index.ts';
+import { errorText, jsonText, NodeplaneError } from '../../core/index.ts';
 import {
   answerText,
   exitCodeOf,
@@ -44,7 +44,7 @@ export async function explainHere(options: ExplainOptions): Promise<Explained> {
     const answer = offline
       ? explain(question, await offline(), undefined)
       : await answerSettled({ question, probe, ask: () => askKnowledge(directory, written) });
-    const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose, whole });
+    const stdout = json ? jsonText(answer) : answerText(answer, { unicode, verbose, whole });
     return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
   } catch (error) {
     return { stdout: '', ...failure(error) };

@@ -1,4 +1,4 @@
-import { errorText } from '../../core/index.ts';
+import { attempt, errorText } from '../../core/index.ts';
 import { type Exec, readSysctl } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 
@@ -59,10 +59,5 @@ async function modprobe(name: string, exec: Exec): Promise<string | undefined> {
 }
 
 function isThere(sysctl: string): boolean {
-  try {
-    readSysctl(sysctl);
-    return true;
-  } catch {
-    return false;
-  }
+  return attempt(() => readSysctl(sysctl)) !== undefined;
 }

@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { ProxyMode, ProxyObserver } from '../../proxy/index.ts';
+import { type ProxyMode, type ProxyObserver, SYNC_BUCKETS } from '../../proxy/index.ts';
 
 export interface NodeplaneMetricsOptions {
   readonly registry: Registry;
@@ -13,9 +13,6 @@ export interface NodeplaneMetricsOptions {
    */
   readonly watchAges?: () => Iterable<readonly [resource: string, seconds: number]>;
 }
-
-/** 1 ms doubling to 16.384 s, as the sync metrics have it: the two are looked at together. */
-const COMMIT_BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
 /** Registers the metrics kube-proxy has no counterpart of, and returns the observer that feeds them. */
 export function nodeplaneMetrics({ registry, version, mode, watchAges }: NodeplaneMetricsOptions): ProxyObserver {
@@ -42,7 +39,8 @@ export function nodeplaneMetrics({ registry, version, mode, watchAges }: Nodepla
     name: 'nodeplane_kernel_commit_seconds',
     help: 'Seconds the kernel, or the program that talks to it, took for one sync.',
     labelNames: ['ip_family'],
-    buckets: COMMIT_BUCKETS,
+    // The two are looked at together.
+    buckets: SYNC_BUCKETS,
     registers,
   });
   return (event) => {

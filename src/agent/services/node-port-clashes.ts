@@ -1,11 +1,12 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import {
+  attempt,
   type Clock,
   formatIpPort,
   type IpFamily,
+  ifPresent,
   ipEquals,
   isLoopback,
-  isNotFound,
   type Timer,
 } from '../../core/index.ts';
 import type { EventRecorder, Protocol } from '../../kube/index.ts';
@@ -175,24 +176,11 @@ function isHeardWhereServed({ address, dual }: Listener, family: IpFamily, node:
 }
 
 const HERE: NodeSockets = {
-  listeners(protocol) {
-    try {
-      return withSockDiag((netlink) => listListeners(netlink, protocol));
-    } catch (error) {
-      // A kernel without SCTP has no socket of it either.
-      if (isNotFound(error)) return [];
-      throw error;
-    }
-  },
+  // A kernel without SCTP has no socket of it either.
+  listeners: (protocol) => ifPresent(() => withSockDiag((netlink) => listListeners(netlink, protocol))) ?? [],
   own() {
-    const links = readdirSync('/proc/self/fd').map((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`);
-      } catch {
-        // The one this folder was read by.
-        return '';
-      }
-    });
+    // The one that this folder was read by is there no more.
+    const links = readdirSync('/proc/self/fd').map((fd) => attempt(() => readlinkSync(`/proc/self/fd/${fd}`)) ?? '');
     return new Set(links.flatMap((link) => Number(/^socket:\[(\d+)\]$/.exec(link)?.[1] ?? [])));
   },
   localPorts: readLocalPorts,

@@ -1,5 +1,5 @@
-import { type ComparedPart, type Drift, errorText, NodeplaneError } from '../../core/index.ts';
-import { ifPresent, readSysctl, writeSysctl } from '../../sys/index.ts';
+import { type ComparedPart, type Drift, errorText, ifPresent, NodeplaneError } from '../../core/index.ts';
+import { readSysctl, writeSysctl } from '../../sys/index.ts';
 import { sysctlDrift } from './conntrack/sysctl-drift.ts';
 import type { ConntrackSettings } from './conntrack/sysctls.ts';
 import { applyConntrackSettings, conntrackDrift } from './conntrack/sysctls.ts';

@@ -29,7 +29,6 @@ export class FlowBook {
   readonly #numbered = new Map<number, TracedFlow>();
   /** By the trace's number of the packet, the oldest first. */
   readonly #passing = new Map<number, Passing>();
-  readonly #events: TraceEvent[] = [];
   readonly #drops: { readonly packet: TracedPacket; readonly drop: KernelDrop }[] = [];
   #ended = false;
 
@@ -40,11 +39,6 @@ export class FlowBook {
   /** In the order in which they were first seen. */
   get flows(): readonly TracedFlow[] {
     return this.#flows;
-  }
-
-  /** The last ones. */
-  get events(): readonly TraceEvent[] {
-    return this.#events;
   }
 
   /** More flows were seen than are kept. */
@@ -72,8 +66,6 @@ export class FlowBook {
 
   /** @param at monotonic milliseconds */
   packet(event: TraceEvent, at: number): void {
-    this.#events.push(event);
-    if (this.#events.length > MOST_EVENTS) this.#events.shift();
     const packet = event.networkHeader && readPacket(event.networkHeader, event.transportHeader);
     const passing = this.#passing.get(event.id) ?? this.#enter(event, packet, at);
     if (!passing) return;

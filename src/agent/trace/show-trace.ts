@@ -1,4 +1,4 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { jsonText, NodeplaneError } from '../../core/index.ts';
 import { exec, needCapability } from '../../sys/index.ts';
 import { askStatus } from '../status/show/ask-status.ts';
 import type { Status } from '../status/status.ts';
@@ -48,7 +48,7 @@ export async function showTrace(options: ShowTraceOptions): Promise<ShownTrace> 
   if (attempt) needCapability('SYS_ADMIN', 'connect from a pod');
   const report = await runTrace({ question, durationMs, probe: attempt, exec, signal });
   const exitCode = EXIT[report.verdict];
-  if (json) return { stdout: `${JSON.stringify(report, undefined, 2)}\n`, exitCode };
+  if (json) return { stdout: jsonText(report), exitCode };
   return { stdout: traceText(report, await namesFor(report, find)), exitCode };
 }
 

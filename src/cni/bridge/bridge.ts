@@ -1,4 +1,4 @@
-import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
+import { ifPresent, isExists, isNotFound, sameBytes } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteAddress,
@@ -48,18 +48,9 @@ export function readBridge(
   const isKnown = !vlanFiltering && lastRead?.name === name && isUnchanged(lastRead);
   const link = isKnown ? lastRead : getLink(netlink, { name });
   lastRead = link;
-  const addresses = link && addressesOf(netlink, link);
+  // Not there: the link has gone since it was read, as one does that an ADD made and, having failed, takes back.
+  const addresses = link && ifPresent(() => listAddresses(netlink, { index: link.index }));
   return addresses ? { link, addresses } : { link: undefined, addresses: [] };
-}
-
-/** Undefined: the link has gone since it was read, as one does that an ADD made and, having failed, takes back. */
-function addressesOf(netlink: Netlink, { index }: Link): readonly InterfaceAddress[] | undefined {
-  try {
-    return listAddresses(netlink, { index });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 function isUnchanged({ name, index, flags, mtu, address }: Link): boolean {

@@ -1,5 +1,6 @@
+import { isMapping } from '../../core/index.ts';
 import { type InterfaceName, objectionToInterfaceName } from '../protocol/environment.ts';
-import { invalidKey, isObject, type Json, listAt, optional, optionalInteger } from '../protocol/json.ts';
+import { invalidKey, type Json, listAt, optional, optionalInteger } from '../protocol/json.ts';
 
 /** An inclusive span of VLAN IDs, 1 to 4094. */
 export interface VlanSpan {
@@ -87,7 +88,7 @@ function parseName(name: string | undefined): InterfaceName {
 function parseTrunk(raw: Json): readonly VlanSpan[] {
   const spans = listAt(raw, 'vlanTrunk').map((value, i): VlanSpan => {
     const path = `vlanTrunk[${i}]`;
-    if (!isObject(value)) throw invalidKey(path, value, 'it must be an object');
+    if (!isMapping(value)) throw invalidKey(path, value, 'it must be an object');
     const id = (key: string) => optionalInteger(value, key, { min: 1, max: HIGHEST_VLAN, path: `${path}.` });
     const [single, first, last] = [id('id'), id('minID'), id('maxID')];
     if ((first === undefined) !== (last === undefined) || (single ?? first) === undefined) {

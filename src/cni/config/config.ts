@@ -1,15 +1,8 @@
+import { isMapping } from '../../core/index.ts';
 import { parseDataDir, parseIpamConfig, type StoreLocation } from '../../ipam/index.ts';
 import { modeRules } from '../pod-networks.ts';
 import { type NetworkHeader, parseHeader } from '../protocol/header.ts';
-import {
-  invalidConfig,
-  invalidKey,
-  isObject,
-  type Json,
-  optional,
-  optionalObject,
-  optionalWord,
-} from '../protocol/json.ts';
+import { invalidConfig, invalidKey, type Json, optional, optionalObject, optionalWord } from '../protocol/json.ts';
 import { parseDns } from '../protocol/parse-result.ts';
 import { atLeast, type CniVersion } from '../protocol/versions.ts';
 import { type BridgeConfig, parseBridgeConfig } from './bridge-config.ts';
@@ -95,7 +88,7 @@ export function isolatedAsAsked(bridge: BridgeConfig, { firewall }: FeatureConfi
  * meanwhile: absent or unusable details give the default.
  */
 export function storeLocation({ name: network, raw }: NetworkHeader): StoreLocation {
-  const { type, dataDir = isNative(type) ? undefined : raw.dataDir }: Json = isObject(raw.ipam) ? raw.ipam : {};
+  const { type, dataDir = isNative(type) ? undefined : raw.dataDir }: Json = isMapping(raw.ipam) ? raw.ipam : {};
   try {
     return { dataDir: parseDataDir(dataDir), network };
   } catch {
@@ -118,7 +111,7 @@ export function dataDirectoryOf(text: string): string {
  * and STATUS: a type that is no plugin's name gives undefined too.
  */
 export function delegateOf({ raw }: NetworkHeader): string | undefined {
-  const type = isObject(raw.ipam) ? raw.ipam.type : undefined;
+  const type = isMapping(raw.ipam) ? raw.ipam.type : undefined;
   if (typeof type !== 'string' || isNative(type) || !PLUGIN_TYPE.test(type)) return undefined;
   return type;
 }

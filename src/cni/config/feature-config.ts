@@ -1,9 +1,8 @@
-import { type Cidr, type IpAddress, tryParseIp } from '../../core/index.ts';
+import { type Cidr, type IpAddress, isMapping, tryParseIp } from '../../core/index.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import {
   cidrsAt,
   invalidKey,
-  isObject,
   type Json,
   listAt,
   optional,
@@ -145,7 +144,7 @@ function unreadableConditions(key: string, words: readonly string[]): CniError {
 /** A mapping without host port asks for nothing: runtimes list container ports that way. */
 function parsePortMapping(value: unknown, position: number): PortMapping[] {
   const path = `runtimeConfig.portMappings[${position}]`;
-  if (!isObject(value)) throw invalidKey(path, value, 'it must be an object');
+  if (!isMapping(value)) throw invalidKey(path, value, 'it must be an object');
   const mapping = withKeysOf(value, MAPPING_KEYS);
   const hostPort = optionalInteger(mapping, 'hostPort', { min: 0, max: 65535, path: `${path}.` });
   if (!hostPort) return [];
@@ -167,7 +166,7 @@ function parseBandwidth(raw: Json, runtimeConfig: Json): BandwidthSettings | und
   if (ofNetwork) return ofNetwork;
   const value = runtimeConfig.bandwidth;
   if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) throw invalidKey('runtimeConfig.bandwidth', value, 'it must be an object');
+  if (!isMapping(value)) throw invalidKey('runtimeConfig.bandwidth', value, 'it must be an object');
   return shapesOf(withKeysOf(value, BANDWIDTH_KEYS), 'runtimeConfig.bandwidth.');
 }
 

@@ -1,6 +1,7 @@
+import { isMapping } from '../../core/index.ts';
 import { IPAM_KEYS } from '../../ipam/index.ts';
 import { modeRules } from '../pod-networks.ts';
-import { isObject, type Json } from '../protocol/json.ts';
+import type { Json } from '../protocol/json.ts';
 import { BRIDGE_KEYS } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
 import { NETWORK_KEYS } from './config.ts';
@@ -35,12 +36,12 @@ export function warnOfUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, warn
     else if (!known.includes(key) && !key.startsWith('cni.dev/')) warn(`Key "${key}" is not known and has no effect`);
     else if (unusedKeys.includes(key)) warn(`Key "${key}" has no effect in mode "${mode}", ${whyUnused}`);
   }
-  if (ipam.kind === 'native' && isObject(raw.ipam)) {
+  if (ipam.kind === 'native' && isMapping(raw.ipam)) {
     for (const key of Object.keys(raw.ipam)) {
       if (!(IPAM_KEYS as readonly string[]).includes(key)) warn(`Key "ipam.${key}" is not known and has no effect`);
     }
   }
-  if (!isObject(raw.runtimeConfig)) return;
+  if (!isMapping(raw.runtimeConfig)) return;
   const served = [...CAPABILITIES, ...FOREIGN_CAPABILITIES].map((key) => key.toLowerCase());
   for (const key of Object.keys(raw.runtimeConfig)) {
     if (!served.includes(key.toLowerCase())) warn(`Capability "${key}" is not known and has no effect`);
@@ -53,7 +54,7 @@ export function warnOfLackingAnnotations(
   cniArgs: string | undefined,
   warn: (message: string) => void,
 ): void {
-  if (!isObject(raw.macvlan) || !parseCniArgs(cniArgs).pod || POD_ANNOTATIONS in runtimeConfigOf(raw)) return;
+  if (!isMapping(raw.macvlan) || !parseCniArgs(cniArgs).pod || POD_ANNOTATIONS in runtimeConfigOf(raw)) return;
   warn(
     `Key "macvlan" has no effect: the runtime passes no annotations of pods. It has to be containerd 1.5 or CRI-O 1.29, or newer, and the list has to declare the capability "${POD_ANNOTATIONS}"`,
   );

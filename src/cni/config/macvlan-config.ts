@@ -1,17 +1,8 @@
-import type { Cidr } from '../../core/index.ts';
+import { type Cidr, isMapping } from '../../core/index.ts';
 import type { MacvlanMode } from '../../netlink/route/index.ts';
 import { objectionToInterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import {
-  cidrsAt,
-  invalidKey,
-  isObject,
-  type Json,
-  optional,
-  optionalObject,
-  optionalWord,
-  textsAt,
-} from '../protocol/json.ts';
+import { cidrsAt, invalidKey, type Json, optional, optionalObject, optionalWord, textsAt } from '../protocol/json.ts';
 import type { PodName } from './cni-args.ts';
 
 /** Of an annotation in messages, in characters. */
@@ -108,7 +99,7 @@ export function listed(names: readonly string[]): string {
 /** The annotation and its value; undefined when the pod does not ask. */
 function askedBy(runtimeConfig: Json): readonly [string, string] | undefined {
   const annotations = runtimeConfig[POD_ANNOTATIONS];
-  if (!isObject(annotations)) return undefined;
+  if (!isMapping(annotations)) return undefined;
   for (const annotation of MACVLAN_ANNOTATIONS) {
     const value = Object.hasOwn(annotations, annotation) ? annotations[annotation] : undefined;
     if (typeof value === 'string') return value === '' || value === 'false' ? undefined : [annotation, value];

@@ -1,5 +1,6 @@
 import type { IpFamily } from '../../core/index.ts';
-import { ifPresent, readSysctl } from '../../sys/index.ts';
+import { ifPresent } from '../../core/index.ts';
+import { readSysctl } from '../../sys/index.ts';
 import { enableForwarding, FORWARDING, isForwarding, writeSysctlIfPresent } from '../link/sysctls.ts';
 import { type Difference, type Finding, findingsOf } from './finding.ts';
 import type { WantedLink } from './wanted-link.ts';

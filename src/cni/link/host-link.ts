@@ -1,4 +1,4 @@
-import { isExists, isNotFound, NodeplaneError, sameBytes } from '../../core/index.ts';
+import { ifPresent, isExists, isNotFound, NodeplaneError, sameBytes } from '../../core/index.ts';
 import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteBridgeVlan,
@@ -244,9 +244,5 @@ export function hostMac({ alias }: AttachmentKey): Uint8Array {
  * @param netnsId the number of the namespace it lies in, if that is not the one the conversation is about
  */
 export function deleteIfPresent(netlink: Netlink, index: number, netnsId?: number): void {
-  try {
-    netlink.execute(deleteLink({ index, netnsId }));
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  ifPresent(() => netlink.execute(deleteLink({ index, netnsId })));
 }

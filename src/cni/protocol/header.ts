@@ -1,7 +1,7 @@
-import { errorText, parseJson } from '../../core/index.ts';
+import { errorText, isMapping, parseJson } from '../../core/index.ts';
 import { isNetworkName, type NetworkName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
-import { invalidConfig, isObject, type Json } from './json.ts';
+import { invalidConfig, type Json } from './json.ts';
 import { type CniVersion, isSupported, SUPPORTED_VERSIONS } from './versions.ts';
 
 /** The key by which GC is told which attachments are to stay. */
@@ -31,7 +31,7 @@ export function parseHeader(text: string): NetworkHeader {
       cause,
     });
   }
-  if (!isObject(raw)) {
+  if (!isMapping(raw)) {
     throw new CniError(CNI_ERROR.DECODING_FAILURE, 'Cannot read the network configuration: it is no JSON object');
   }
   // The specification gives a configuration without version the oldest one.

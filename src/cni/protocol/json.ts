@@ -1,4 +1,4 @@
-import { type Cidr, tryParseCidr } from '../../core/index.ts';
+import { type Cidr, isMapping, tryParseCidr } from '../../core/index.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 
 /** A JSON object as it came from outside. */
@@ -8,10 +8,6 @@ interface JsonTypes {
   readonly boolean: boolean;
   readonly string: string;
   readonly number: number;
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Of a value in messages, in characters. */
@@ -77,7 +73,7 @@ export function optionalWord<const W extends string>(
 export function optionalObject(raw: Json, key: string, path = ''): Json | undefined {
   const value = raw[key];
   if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) throw invalidKey(`${path}${key}`, value, 'it must be an object');
+  if (!isMapping(value)) throw invalidKey(`${path}${key}`, value, 'it must be an object');
   return value;
 }
 

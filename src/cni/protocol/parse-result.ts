@@ -1,8 +1,15 @@
-import { type Cidr, type IpAddress, parseAddressWithPrefix, parseCidr, tryParseIp } from '../../core/index.ts';
-import { type DnsSettings, dnsSettings } from '../../ipam/index.ts';
-import { invalidKey, isObject, type Json, listAt, optional, optionalInteger, optionalObject, textsAt } from './json.ts';
+import {
+  type Cidr,
+  type IpAddress,
+  isMapping,
+  parseAddressWithPrefix,
+  parseCidr,
+  tryParseIp,
+} from '../../core/index.ts';
+import { type DnsSettings, dnsSettings, ROUTE_NUMBERS } from '../../ipam/index.ts';
+import { invalidKey, type Json, listAt, optional, optionalInteger, optionalObject, textsAt } from './json.ts';
 import { parseMac } from './mac.ts';
-import { type CniResult, type ResultInterface, type ResultIp, type ResultRoute, ROUTE_NUMBERS } from './result.ts';
+import type { CniResult, ResultInterface, ResultIp, ResultRoute } from './result.ts';
 import { atLeast, type CniVersion, isSupported } from './versions.ts';
 
 const LARGEST_NUMBER = 0xffffffff;
@@ -15,7 +22,7 @@ const LARGEST_NUMBER = 0xffffffff;
  * @throws CniError 7
  */
 export function parseResult(value: unknown, configVersion: CniVersion, path: string): CniResult {
-  if (!isObject(value)) throw invalidKey(path, value, 'it must be an object');
+  if (!isMapping(value)) throw invalidKey(path, value, 'it must be an object');
   const version = optional(value, 'cniVersion', 'string', `${path}.`) || configVersion;
   if (!isSupported(version)) throw invalidKey(`${path}.cniVersion`, version, 'this version is not supported');
   const dns = parseDns(optionalObject(value, 'dns', `${path}.`) ?? {}, `${path}.dns.`);
@@ -88,7 +95,7 @@ export function parseDns(raw: Json, path: string): DnsSettings {
 function objectsAt(value: Json, key: string, path: string): (readonly [Json, string])[] {
   return listAt(value, key, `${path}.`).map((item, i) => {
     const at = `${path}.${key}[${i}]`;
-    if (!isObject(item)) throw invalidKey(at, item, 'it must be an object');
+    if (!isMapping(item)) throw invalidKey(at, item, 'it must be an object');
     return [item, at];
   });
 }

@@ -1,5 +1,5 @@
 import { type Cidr, formatCidr, formatIp, formatMac, type IpAddress } from '../../core/index.ts';
-import type { DnsSettings } from '../../ipam/index.ts';
+import { type DnsSettings, ROUTE_NUMBERS, type RouteNumbers } from '../../ipam/index.ts';
 import { atLeast, type CniVersion } from './versions.ts';
 
 /** An interface that ADD made or used. */
@@ -25,15 +25,11 @@ export interface ResultIp {
   readonly interface?: number | undefined;
 }
 
-export interface ResultRoute {
+/** A route in the pod. */
+export interface ResultRoute extends RouteNumbers {
   readonly destination: Cidr;
   /** Undefined: the destination is on the link, or what the pod's gateway is for. */
   readonly gateway?: IpAddress | undefined;
-  readonly mtu?: number | undefined;
-  readonly advmss?: number | undefined;
-  readonly priority?: number | undefined;
-  readonly table?: number | undefined;
-  readonly scope?: number | undefined;
 }
 
 /** What an ADD achieved, in our terms. */
@@ -43,9 +39,6 @@ export interface CniResult {
   readonly routes: readonly ResultRoute[];
   readonly dns: DnsSettings;
 }
-
-/** Numbers of a route that results have from 1.1.0 on. */
-export const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 
 /**
  * The result object of the configuration's version (CNI specification, section "ADD success").

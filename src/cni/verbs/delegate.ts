@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJson } from '../../core/index.ts';
+import { attempt, isMapping, parseJson } from '../../core/index.ts';
 import { exec } from '../../sys/index.ts';
 import type { Environment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
-import { isObject } from '../protocol/json.ts';
 import { parseResult } from '../protocol/parse-result.ts';
 import type { CniResult } from '../protocol/result.ts';
 
@@ -70,7 +69,7 @@ async function runDelegate(command: string, type: string, header: NetworkHeader,
   for (let tried = 1; ; tried++) {
     try {
       const { status, stdout, stderr } = await exec(program, [], options);
-      const printed = parseOrUndefined(stdout);
+      const printed = attempt(() => parseJson(stdout));
       if (status !== 0) throw failure(command, type, printed, stderr.trim() || stdout.trim());
       return printed;
     } catch (error) {
@@ -91,18 +90,10 @@ export function findPlugin(type: string, { CNI_PATH: path = '' }: Environment): 
 }
 
 function failure(command: string, type: string, printed: unknown, text: string): CniError {
-  const { code, msg, details } = isObject(printed) ? printed : {};
+  const { code, msg, details } = isMapping(printed) ? printed : {};
   const cniCode = typeof code === 'number' && Number.isInteger(code) ? code : CNI_ERROR.DELEGATE_FAILED;
   const said = typeof msg === 'string' && msg !== '' ? msg : text;
   return new CniError(cniCode, `IPAM plugin "${type}" failed (${command}): ${said}`, {
     ...(typeof details === 'string' && { details }),
   });
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { isMapping } from '../../core/index.ts';
 import {
   collectInvalid,
   entriesUnderWay,
@@ -15,7 +16,7 @@ import { deleteIfPresent, isOf } from '../link/host-link.ts';
 import { type AttachmentKey, attachmentKey, keyOfEntry } from '../protocol/attachment-key.ts';
 import { type ContainerId, type InterfaceName, isIdentifier, isInterfaceName } from '../protocol/environment.ts';
 import { type NetworkHeader, VALID_ATTACHMENTS } from '../protocol/header.ts';
-import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
+import { invalidConfig, invalidKey } from '../protocol/json.ts';
 import type { VerbRequest } from './request.ts';
 import { leavePod, loadForTearDown } from './tear-down.ts';
 
@@ -55,7 +56,7 @@ function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
   const list = raw[key] ?? [];
   if (!Array.isArray(list)) throw invalidKey(key, list, 'it must be a list');
   return list.map((item: unknown, i) => {
-    const { containerID, ifname } = isObject(item) ? item : {};
+    const { containerID, ifname } = isMapping(item) ? item : {};
     if (typeof containerID !== 'string' || !isIdentifier(containerID)) {
       throw invalidKey(`${key}[${i}]`, item, '"containerID" is no container ID');
     }

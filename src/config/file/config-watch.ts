@@ -1,4 +1,4 @@
-import { type Clock, errorText, NodeplaneError, type Timer } from '../../core/index.ts';
+import { attempt, type Clock, errorText, NodeplaneError, type Timer } from '../../core/index.ts';
 import type { LoadedFile } from '../command-line.ts';
 
 /** How long after a change the file is read, and read again: a content that stays the same so long is no half-written one. */
@@ -96,7 +96,7 @@ export class ConfigWatch {
     this.#timer = undefined;
     // The links may lead elsewhere now. Watched again before the file is read, so that no change falls in between.
     this.#watchFolders();
-    const now = readIfThere(files, file.path);
+    const now = attempt(() => files.readFile(file.path));
     const settled = now === this.#seen;
     this.#seen = now;
     if (now === undefined || now === file.text) {
@@ -137,13 +137,5 @@ export class ConfigWatch {
     if (this.#over) return;
     this.close();
     this.#options.ended(reason);
-  }
-}
-
-function readIfThere(files: WatchedFiles, path: string): string | undefined {
-  try {
-    return files.readFile(path);
-  } catch {
-    return undefined;
   }
 }

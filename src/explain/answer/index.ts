@@ -12,5 +12,5 @@ export {
   type StageResult,
   type Verdict,
 } from './answer.ts';
-export { CAUSES, type CauseCode, type CauseMeaning, CODES_PAGE } from './codes.ts';
-export { answerText, type TextForm } from './text.ts';
+export { CAUSES, type CauseCode, CODES_PAGE } from './codes.ts';
+export { answerText } from './text.ts';

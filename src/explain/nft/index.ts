@@ -3,4 +3,3 @@ export { hookedIn } from './hooked-in.ts';
 export { KernelRules } from './kernel-rules.ts';
 export { NftRules } from './nft-rules.ts';
 export { isOwnTable } from './own-tables.ts';
-export type { BaseChainOf, Rules } from './surroundings.ts';

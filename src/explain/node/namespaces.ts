@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
+import { attempt, formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getNetnsId, type InterfaceAddress, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { IFA_F_DADFAILED, NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
@@ -93,14 +93,6 @@ export function hasNeighbourSockets(family: IpFamily): boolean {
     (attempt(() => readFileSync(`/proc/thread-self/net/${file}`, 'utf8')) ?? '').trim().split('\n').slice(1);
   if (lines('packet').some((line) => HEARS_ARP.has(line.trim().split(/\s+/)[3] ?? ''))) return true;
   return family === 'IPv6' && lines('raw6').length > 0;
-}
-
-function attempt<T>(fn: () => T): T | undefined {
-  try {
-    return fn();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Runs `fn` in a namespace; undefined: in that of the calling thread. */

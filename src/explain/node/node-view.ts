@@ -1,4 +1,5 @@
 import {
+  attempt,
   cidrContains,
   formatIp,
   type IpAddress,
@@ -304,11 +305,7 @@ export class NodeView {
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */
   sysctl(name: string, netns?: string): string | undefined {
-    try {
-      return within(netns, () => readSysctl(name));
-    } catch {
-      return undefined;
-    }
+    return attempt(() => within(netns, () => readSysctl(name)));
   }
 
   /** Those that sockets get which ask for none. @param netns the namespace of a pod. @default the node's */

@@ -1,22 +1,9 @@
 export type { Outcome } from './outcome.ts';
-export type {
-  BridgePort,
-  Hook,
-  Host,
-  IptablesStep,
-  IpvsStep,
-  NftStep,
-  RuleSource,
-  Situation,
-  Station,
-  StationResult,
-  Step,
-} from './source.ts';
+export type { BridgePort, Hook, Host, RuleSource, Situation, Station, StationResult, Step } from './source.ts';
 export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate } from './translate.ts';
 export { type Chains, walkChain } from './walk-chain.ts';
 export { type Crossing, walkNeighbourMessage } from './walk-neighbour.ts';
 export {
-  type End,
   type Flow,
   type LaterPacket,
   type Origin,

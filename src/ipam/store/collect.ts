@@ -27,12 +27,9 @@ export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boo
   return !complete && isAtWork(maker, here ?? thisMaker(currentBoot()));
 }
 
-/**
- * Whether an attachment was made, in this network namespace and since the last boot: its link can be looked for here.
- *
- * @param here this process now
- */
-export function isMadeHere({ complete, maker }: JournalEntry, here: Maker = thisMaker(currentBoot())): boolean {
+/** Whether an attachment was made, in this network namespace and since the last boot: its link can be looked for here. */
+export function isMadeHere({ complete, maker }: JournalEntry): boolean {
+  const here = thisMaker(currentBoot());
   return complete && maker.bootId === here.bootId && (maker.netns === undefined || maker.netns === here.netns);
 }
 

@@ -1,6 +1,6 @@
 import * as nodeFs from 'node:fs';
 import { join } from 'node:path';
-import { formatIp, type IpAddress, tryParseIp } from '../../core/index.ts';
+import { attempt, formatIp, type IpAddress, tryParseIp } from '../../core/index.ts';
 
 /** The part of node:fs that changes the directory; replaced in tests that crash between any two steps. */
 export type Files = Pick<
@@ -155,9 +155,5 @@ export class ReservationDirectory {
 }
 
 function readOrEmpty(path: string): string {
-  try {
-    return nodeFs.readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
+  return attempt(() => nodeFs.readFileSync(path, 'utf8')) ?? '';
 }

@@ -9,7 +9,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { formatIp, type IpAddress, isNotFound, JSON_LIMITS, parseJson, tryParseIp } from '../../core/index.ts';
+import {
+  attempt,
+  formatIp,
+  type IpAddress,
+  ifPresent,
+  isNotFound,
+  JSON_LIMITS,
+  parseJson,
+  tryParseIp,
+} from '../../core/index.ts';
 import { syncFolder } from '../../sys/index.ts';
 import { type Maker, makerKeys, parseMaker } from './maker.ts';
 import type { Owner } from './record.ts';
@@ -92,11 +101,7 @@ export class Journal {
 
   /** The kernel's run in which this network was last used; undefined when that is not known. */
   lastBootId(): string | undefined {
-    try {
-      return readFileSync(join(this.path, BOOT_ID), 'utf8').trim() || undefined;
-    } catch {
-      return undefined;
-    }
+    return attempt(() => readFileSync(join(this.path, BOOT_ID), 'utf8').trim() || undefined);
   }
 
   /** Once per network and run of the kernel. On disk when it returns, with its name. */
@@ -121,11 +126,7 @@ export class Journal {
   }
 
   #files(): string[] {
-    try {
-      return readdirSync(this.path);
-    } catch {
-      return [];
-    }
+    return attempt(() => readdirSync(this.path)) ?? [];
   }
 
   #complete(name: string): string {
@@ -164,9 +165,5 @@ export class Journal {
 
 /** rmSync with `force` looks at the path twice before it does anything; most of what is asked for is not there. */
 function removeIfThere(path: string): void {
-  try {
-    if (existsSync(path)) unlinkSync(path);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  if (existsSync(path)) ifPresent(() => unlinkSync(path));
 }

@@ -1,10 +1,5 @@
-import {
-  describeValue,
-  type FieldPath,
-  type FieldProblem,
-  formatFieldPath,
-  isMapping,
-} from '../objects/field-reader.ts';
+import { isMapping } from '../../core/index.ts';
+import { describeValue, type FieldPath, type FieldProblem, formatFieldPath } from '../objects/field-reader.ts';
 import { decodeObject } from '../objects/kind.ts';
 import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { SourceProblem } from '../source.ts';

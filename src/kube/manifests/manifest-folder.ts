@@ -1,6 +1,6 @@
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, errorText } from '../../core/index.ts';
+import { attempt, type Clock, errorText } from '../../core/index.ts';
 import type { SourceProblem } from '../source.ts';
 import { type Manifest, readManifest } from './manifest-file.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
@@ -132,11 +132,7 @@ const NAMED_IN_LINES = 'Is not read: its name has a line break; rename it';
 
 /** None of a folder that cannot be listed, or is gone. */
 function manifestsIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => MANIFEST_NAME.test(name));
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder).filter((name) => MANIFEST_NAME.test(name))) ?? [];
 }
 
 function stampOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {

@@ -1,4 +1,5 @@
-import { flag, isMapping, listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
+import { isMapping } from '../../core/index.ts';
+import { flag, listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
 import type { EndpointSlice, ObjectMeta, SliceEndpoint, SlicePort } from './types.ts';
 import { addressOf, portName, portNumber, protocol } from './value-readers.ts';
 

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { isMapping } from './field-reader.ts';
+import { isMapping } from '../../core/index.ts';
 import { SERVICE_NAME_LABEL } from './known-names.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,3 +1,4 @@
+import { isMapping } from '../../core/index.ts';
 // Small readers that turn unknown data (parsed YAML or JSON) into typed values. A reader never throws: it reports what
 // is wrong to a `FieldReport` and goes on, so that one pass finds every problem of an object.
 
@@ -158,10 +159,6 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Reader<
   const list = choices.map((choice) => `"${choice}"`).join(', ');
   return (value, report) =>
     choices.includes(value as T) ? (value as T) : report.expected(choices.length > 1 ? `one of ${list}` : list, value);
-}
-
-export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A value as it may stand in a message: short, and never the whole of a mapping or list. */

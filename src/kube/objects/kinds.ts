@@ -1,6 +1,7 @@
+import { isMapping } from '../../core/index.ts';
 import { serviceSpec, serviceStatus } from './decode-service.ts';
 import { sliceReader } from './decode-slice.ts';
-import { isMapping, listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
+import { listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
 import {
   clusterScoped,
   clusterScopedWithUid,

@@ -1,6 +1,6 @@
-import { isNotFound, KernelError } from '../../core/index.ts';
+import { ifPresent, KernelError } from '../../core/index.ts';
 import { encodeBody } from '../attribute-set.ts';
-import { decodeError } from '../decode-error.ts';
+import { readBe64 } from '../integer.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NLM_F_CREATE } from '../uapi/netlink.ts';
@@ -34,21 +34,16 @@ export function ensureAccounting(netlink: Netlink, name: string): void {
 
 /** The counter of that name; undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
 export function getAccounting(netlink: Netlink, name: string): Accounting | undefined {
-  let payload: Uint8Array;
-  try {
-    payload = netlink.query(accountingRequest('NFNL_MSG_ACCT_GET', NFNL_MSG_ACCT_GET, 0, name));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-  return decodeAccounting(payload);
+  const request = accountingRequest('NFNL_MSG_ACCT_GET', NFNL_MSG_ACCT_GET, 0, name);
+  const payload = ifPresent(() => netlink.query(request));
+  return payload && decodeAccounting(payload);
 }
 
 /** Exported for tests. */
 export function decodeAccounting(payload: Uint8Array): Accounting {
   nfgenmsg.decode(payload);
   const { NFACCT_PKTS, NFACCT_BYTES } = NFACCT_ATTRIBUTES.decode(payload, nfgenmsg.size);
-  return { packets: readBe64('NFACCT_PKTS', NFACCT_PKTS), bytes: readBe64('NFACCT_BYTES', NFACCT_BYTES) };
+  return { packets: readBe64(NFACCT_PKTS, 'NFACCT_PKTS'), bytes: readBe64(NFACCT_BYTES, 'NFACCT_BYTES') };
 }
 
 /** Exported for tests. */
@@ -60,9 +55,4 @@ export function accountingRequest(operation: string, message: number, flags: num
     object: `counter "${name}"`,
     payload: encodeBody(nfgenmsg, { nfgen_family: 0, version: NFNETLINK_V0 }, NFACCT_ATTRIBUTES, { NFACCT_NAME: name }),
   };
-}
-
-function readBe64(attribute: string, value: Uint8Array | undefined): bigint {
-  if (value?.length !== 8) throw decodeError(`${attribute} of ${value?.length ?? 0} bytes`, 'expected 8');
-  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0);
 }

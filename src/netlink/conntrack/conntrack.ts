@@ -1,4 +1,12 @@
-import { formatIp, formatIpPort, type IpAddress, type IpFamily, ipEquals, isNotFound } from '../../core/index.ts';
+import {
+  formatIp,
+  formatIpPort,
+  type IpAddress,
+  type IpFamily,
+  ifPresent,
+  ipEquals,
+  isNotFound,
+} from '../../core/index.ts';
 import { familyNumber } from '../address-family.ts';
 import { encodeBody } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
@@ -152,7 +160,7 @@ export function deleteFlows(netlink: Netlink, flows: readonly Flow[]): void {
     } catch (error) {
       if (!isNotFound(error)) throw error;
       // Only the first refusal of a datagram is told: whether there was another reason as well, each one has to say.
-      for (const request of requests) deleteOne(netlink, request);
+      for (const request of requests) ifPresent(() => netlink.execute(request));
     }
   }
 }
@@ -177,12 +185,4 @@ export function flowDeletion(flow: Flow): NetlinkRequest {
       CTA_ZONE: zone === 0 ? undefined : zone,
     }),
   };
-}
-
-function deleteOne(netlink: Netlink, request: NetlinkRequest): void {
-  try {
-    netlink.execute(request);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
 }

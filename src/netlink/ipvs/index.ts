@@ -21,6 +21,7 @@ export type { IpvsStatistics } from './statistics.ts';
 export {
   decodeVirtualServer,
   deleteVirtualServer,
+  familyOf,
   type ListedVirtualServer,
   newVirtualServer,
   setVirtualServer,

@@ -1,4 +1,4 @@
-import { decodeError } from '../decode-error.ts';
+import { readU64 } from '../integer.ts';
 import { IPVS_STATS64 } from '../uapi/ip-vs.ts';
 
 /** What a virtual server or a destination has carried since it was made. */
@@ -21,7 +21,7 @@ export const NO_STATISTICS: IpvsStatistics = {
 /** Decodes the value of IPVS_SVC_ATTR_STATS64 (Linux 4.1) or IPVS_DEST_ATTR_STATS64. Throws ERR_NETLINK_DECODE. */
 export function decodeStatistics(value: Uint8Array): IpvsStatistics {
   const statistics = IPVS_STATS64.decode(value);
-  const read = (name: Exclude<keyof typeof statistics, 'unknown'>) => u64(name, statistics[name]);
+  const read = (name: Exclude<keyof typeof statistics, 'unknown'>) => readU64(statistics[name], name);
   return {
     connections: read('IPVS_STATS_ATTR_CONNS'),
     packetsIn: read('IPVS_STATS_ATTR_INPKTS'),
@@ -29,9 +29,4 @@ export function decodeStatistics(value: Uint8Array): IpvsStatistics {
     bytesIn: read('IPVS_STATS_ATTR_INBYTES'),
     bytesOut: read('IPVS_STATS_ATTR_OUTBYTES'),
   };
-}
-
-function u64(name: string, value: Uint8Array | undefined): bigint {
-  if (value?.length !== 8) throw decodeError(name, `it has ${value?.length ?? 0} bytes, expected 8`);
-  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0, true);
 }

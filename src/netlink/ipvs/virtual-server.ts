@@ -137,7 +137,8 @@ function serverRequest(
   });
 }
 
-function familyOf(key: VirtualServerKey): IpFamily {
+/** The family of a virtual server. */
+export function familyOf(key: VirtualServerKey): IpFamily {
   return key.kind === 'mark' ? key.family : key.address.family;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { isNotFound, NodeplaneError } from '../../core/index.ts';
+import { ifPresent, isNotFound, NodeplaneError } from '../../core/index.ts';
 import type { PayloadFilter } from '../answers.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { Netlink } from '../netlink.ts';
@@ -114,7 +114,7 @@ export class Nftables implements NftRuleset {
   }
 
   getChain(chain: ChainRef): NftChain | undefined {
-    const payload = this.#find(requests.chainRequest(chain));
+    const payload = ifPresent(() => this.#reads.query(requests.chainRequest(chain)));
     return payload && decode.decodeChain(payload, chain.family);
   }
 
@@ -163,7 +163,7 @@ export class Nftables implements NftRuleset {
   }
 
   getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined {
-    const payload = this.#find(requests.elementRequest(set, key));
+    const payload = ifPresent(() => this.#reads.query(requests.elementRequest(set, key)));
     return payload && decode.decodeElementList(payload, set.family).elements[0];
   }
 
@@ -177,16 +177,6 @@ export class Nftables implements NftRuleset {
     this.#later.close();
     this.#reads.close();
     this.#longReads.close();
-  }
-
-  /** The answer about one object; undefined when there is none. */
-  #find(request: NetlinkRequest): Uint8Array | undefined {
-    try {
-      return this.#reads.query(request);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
   }
 
   /** Of a table that is not there, the kernel lists nothing or says ENOENT, depending on what is listed. */

@@ -1,4 +1,5 @@
 import { encodeBody, encodeNest } from '../attribute-set.ts';
+import { flagValue } from '../integer.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { IFF_PROMISC, IFF_UP } from '../uapi/if.ts';
 import { BR_STATE_FORWARDING, IFLA, IFLA_BR, IFLA_BRPORT, VETH_INFO } from '../uapi/if-link.ts';
@@ -220,10 +221,6 @@ function flagBits({ up, promiscuous }: LinkChange): { ifi_flags?: number; ifi_ch
     ifi_flags: given.reduce((flags, [value, bit]) => flags | (value ? bit : 0), 0),
     ifi_change: given.reduce((change, [, bit]) => change | bit, 0),
   };
-}
-
-function flagValue(flag: boolean | undefined): number | undefined {
-  return flag === undefined ? undefined : Number(flag);
 }
 
 /** `up true, mtu 1450`, for errors. */

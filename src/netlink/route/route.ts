@@ -5,7 +5,7 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
-  isNotFound,
+  ifPresent,
   NodeplaneError,
   readU32,
 } from '../../core/index.ts';
@@ -168,13 +168,9 @@ export function decodeListedRoute(payload: Uint8Array): Route | undefined {
 }
 
 function dumpRoutes(netlink: Netlink, filter: RouteFilter): Uint8Array[] {
-  try {
-    return netlink.dump(routeListing(filter));
-  } catch (error) {
-    // A table exists from its first route on.
-    if (filter.table !== undefined && isNotFound(error)) return [];
-    throw error;
-  }
+  const list = () => netlink.dump(routeListing(filter));
+  // A table exists from its first route on.
+  return filter.table === undefined ? list() : (ifPresent(list) ?? []);
 }
 
 /** The request behind `listRoutes`. */

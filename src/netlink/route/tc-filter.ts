@@ -1,5 +1,6 @@
 import { ByteWriter } from '../../core/index.ts';
 import { attributeSet, encodeBody, encodeNest } from '../attribute-set.ts';
+import { swap16 } from '../integer.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
@@ -131,9 +132,4 @@ function decodeRedirection(options: Uint8Array): number | undefined {
   if (!parms) return undefined;
   const { eaction, ifindex } = tc_mirred.decode(parms);
   return eaction === TCA_EGRESS_REDIR ? ifindex : undefined;
-}
-
-/** A 16-bit number with its bytes exchanged: the network order that `tcm_info` has its protocol in. */
-function swap16(value: number): number {
-  return ((value & 0xff) << 8) | (value >>> 8);
 }

@@ -1,5 +1,5 @@
 import { encodeBody } from '../attribute-set.ts';
-import { decodeError } from '../decode-error.ts';
+import { readU64 } from '../integer.ts';
 import type { Netlink } from '../netlink.ts';
 import {
   TC_H_ROOT,
@@ -60,10 +60,9 @@ function least(...limits: readonly (number | undefined)[]): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** An attribute of 64 bits; rates above 2^53 bytes per second lose their last bits. Throws ERR_NETLINK_DECODE. */
+/** A rate; above 2^53 bytes per second it loses its last bits. Throws ERR_NETLINK_DECODE. */
 export function readRate(name: string, bytes: Uint8Array): number {
-  if (bytes.length !== 8) throw decodeError(name, `it has ${bytes.length} bytes, expected 8`);
-  return Number(Buffer.from(bytes.buffer, bytes.byteOffset, 8).readBigUInt64LE());
+  return Number(readU64(bytes, name));
 }
 
 /** A class of a qdisc of kind `htb`. */

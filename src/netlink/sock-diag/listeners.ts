@@ -1,4 +1,12 @@
-import { addressBits, type Cidr, type IpAddress, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  IP_PROTOCOLS,
+  type IpAddress,
+  type IpFamily,
+  type IpProtocol,
+  ipFromBytes,
+} from '../../core/index.ts';
 import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { Netlink } from '../netlink.ts';
@@ -50,7 +58,6 @@ export interface Listener {
 /** `::ffff:0:0/96` */
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 const FAMILIES = ['IPv4', 'IPv6'] as const;
-const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 /** Of sockets that a process may hold and that may have somebody to talk to: of UDP also those that are not connected. */
 const IN_USE = {
   TCP: TCPF_SYN_SENT | TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSE_WAIT,
@@ -74,7 +81,7 @@ export function withSockDiag<T>(fn: (netlink: Netlink) => T): T {
  * @param netlink see `withSockDiag`
  * @throws KernelError: ENOENT where the kernel cannot list sockets of the protocol
  */
-export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO): Listener[] {
+export function listListeners(netlink: Netlink, protocol: IpProtocol): Listener[] {
   const states = protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN;
   return FAMILIES.flatMap((family) =>
     dumpSockets(netlink, { protocol, family, states, which: 'that listen' }).map((payload) =>
@@ -113,7 +120,7 @@ export function listSendingPorts(netlink: Netlink, protocol: 'TCP' | 'UDP', to: 
 
 /** Which sockets to list. */
 interface Listing {
-  readonly protocol: keyof typeof IPPROTO;
+  readonly protocol: IpProtocol;
   readonly family: IpFamily;
   /** As bits. */
   readonly states: number;
@@ -124,7 +131,7 @@ interface Listing {
 function dumpSockets(netlink: Netlink, { protocol, family, states, which }: Listing): readonly Uint8Array[] {
   const request = {
     sdiag_family: familyNumber(family),
-    sdiag_protocol: IPPROTO[protocol],
+    sdiag_protocol: IP_PROTOCOLS[protocol],
     idiag_ext: EXTENSIONS[protocol],
     idiag_states: states,
   };

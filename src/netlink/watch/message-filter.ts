@@ -1,4 +1,5 @@
 import { ByteWriter, NodeplaneError } from '../../core/index.ts';
+import { swap16 } from '../integer.ts';
 import {
   BPF_JUMP_IF_EQUAL,
   BPF_LOAD,
@@ -86,8 +87,4 @@ function skipUnless(value: number): Instruction {
 /** Netlink is in host order, and BPF loads in network order: what to compare with has its bytes exchanged. */
 function swap32(value: number): number {
   return ((swap16(value & 0xffff) << 16) | swap16((value >>> 16) & 0xffff)) >>> 0;
-}
-
-function swap16(value: number): number {
-  return ((value & 0xff) << 8) | (value >>> 8);
 }

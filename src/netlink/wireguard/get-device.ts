@@ -3,12 +3,16 @@ import { checkPrefixLength, decodeIp, ipFamilyOf } from '../address-family.ts';
 import { readAttributes } from '../attribute.ts';
 import type { DecodedAttributes } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
+import { readU64 } from '../integer.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { genlmsghdr } from '../uapi/genetlink.ts';
 import * as uapi from '../uapi/wireguard.ts';
 import { decodeEndpoint, type Endpoint } from './endpoint.ts';
 import { type WireguardFamily, wireguardRequest } from './wireguard-request.ts';
+
+/** What an attribute of 64 bits counts as that is missing. */
+const ZERO = new Uint8Array(8);
 
 /** A WireGuard device as the kernel describes it. */
 export interface WireguardDevice {
@@ -120,15 +124,16 @@ function decodePeer(value: Uint8Array): WireguardPeer {
     endpoint: endpoint && decodeEndpoint(endpoint),
     keepaliveSeconds: peer.WGPEER_A_PERSISTENT_KEEPALIVE_INTERVAL ?? 0,
     lastHandshake: lastHandshakeOf(peer),
-    receivedBytes: u64('WGPEER_A_RX_BYTES', peer.WGPEER_A_RX_BYTES),
-    sentBytes: u64('WGPEER_A_TX_BYTES', peer.WGPEER_A_TX_BYTES),
+    receivedBytes: readU64(peer.WGPEER_A_RX_BYTES ?? ZERO, 'WGPEER_A_RX_BYTES'),
+    sentBytes: readU64(peer.WGPEER_A_TX_BYTES ?? ZERO, 'WGPEER_A_TX_BYTES'),
     allowedIps: [...readAttributes(allowedIps, 0, 'WGPEER_A_ALLOWEDIPS')].map((ip) => decodeAllowedIp(ip.value)),
   };
 }
 
 /** struct __kernel_timespec { s64 seconds; s64 nanoseconds; }, zero for never. */
 function lastHandshakeOf(peer: DecodedAttributes<(typeof uapi.WGPEER)['declarations']>): number | undefined {
-  const seconds = u64('WGPEER_A_LAST_HANDSHAKE_TIME', peer.WGPEER_A_LAST_HANDSHAKE_TIME?.subarray(0, 8));
+  const { WGPEER_A_LAST_HANDSHAKE_TIME: time = ZERO } = peer;
+  const seconds = readU64(time.subarray(0, 8), 'WGPEER_A_LAST_HANDSHAKE_TIME');
   return seconds === 0n ? undefined : Number(seconds);
 }
 
@@ -143,11 +148,4 @@ function decodeAllowedIp(value: Uint8Array): Cidr {
     address: decodeIp(family, bytes, 'WGALLOWEDIP_A_IPADDR'),
     prefixLength: checkPrefixLength(family, prefixLength, 'WGALLOWEDIP_A_CIDR_MASK'),
   };
-}
-
-/** 0 when it is missing. */
-function u64(name: string, value: Uint8Array | undefined): bigint {
-  if (!value) return 0n;
-  if (value.length !== 8) throw decodeError(name, `it has ${value.length} bytes, expected 8`);
-  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0, true);
 }

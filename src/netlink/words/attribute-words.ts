@@ -62,3 +62,8 @@ function braces(text: string): string {
 function hex(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes).toString('hex')}`;
 }
+
+/** Names by their numbers, of a table of constants. */
+export function byNumber(numbers: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
+  return new Map(Object.entries(numbers).map(([name, number]) => [number, name]));
+}

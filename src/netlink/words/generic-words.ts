@@ -5,10 +5,10 @@ import type { NetlinkMessage } from '../message.ts';
 import { CTRL_ATTRIBUTES, GENL_ID_CTRL, genlmsghdr } from '../uapi/genetlink.ts';
 import { IPVS_CMD, IPVS_CMD_ATTRIBUTES, IPVS_GENL_NAME, IPVS_INFO } from '../uapi/ip-vs.ts';
 import { WG_CMD, WG_GENL_NAME, WGALLOWEDIP, WGDEVICE, WGPEER } from '../uapi/wireguard.ts';
-import { attributesText, type NestedBytes } from './attribute-words.ts';
+import { attributesText, byNumber, type NestedBytes } from './attribute-words.ts';
 
-const IPVS_COMMANDS = commandsOf(IPVS_CMD);
-const WG_COMMANDS = commandsOf(WG_CMD);
+const IPVS_COMMANDS = byNumber(IPVS_CMD);
+const WG_COMMANDS = byNumber(WG_CMD);
 
 /** Words for generic netlink. What number a family has is learned from the controller's answers. */
 export class GenericWords {
@@ -62,10 +62,6 @@ const WIREGUARD_LISTS: NestedBytes = {
 function listText(list: Uint8Array, set: AttributeSet<any>, nested?: NestedBytes): string {
   const items = [...readAttributes(list, 0, set.name)];
   return items.map(({ value }) => `{ ${attributesText(set, value, 0, nested)} }`).join(' ');
-}
-
-function commandsOf(numbers: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
-  return new Map(Object.entries(numbers).map(([name, number]) => [number, name]));
 }
 
 /** enum ctrl_cmd */

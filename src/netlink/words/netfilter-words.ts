@@ -6,7 +6,7 @@ import { IPSET_ATTRIBUTES, IPSET_CMD, IPSET_MEMBER, IPSET_SHAPE, NFNL_SUBSYS_IPS
 import { NFNL_SUBSYS_CTNETLINK, nfgenmsg } from '../uapi/nfnetlink.ts';
 import { NFACCT_ATTRIBUTES, NFNL_MSG_ACCT_GET, NFNL_MSG_ACCT_NEW, NFNL_SUBSYS_ACCT } from '../uapi/nfnetlink-acct.ts';
 import * as ct from '../uapi/nfnetlink-conntrack.ts';
-import { attributesText, type NestedBytes } from './attribute-words.ts';
+import { attributesText, byNumber, type NestedBytes } from './attribute-words.ts';
 
 const CTA_IP = attributeSet('CTA_IP', {
   CTA_IP_V4_SRC: [ct.CTA_IP_V4_SRC, 'bytes'],
@@ -85,8 +85,4 @@ function ipsetNests(message: string): NestedBytes {
     IPSET_ATTR_ADT: (list) =>
       [...readAttributes(list, 0, 'IPSET_ATTR_ADT')].map(({ value }) => `{ ${member(value)} }`).join(' '),
   };
-}
-
-function byNumber(numbers: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
-  return new Map(Object.entries(numbers).map(([name, number]) => [number, name]));
 }

@@ -1,4 +1,4 @@
-import { type Drift, driftLines, isNotFound, type Steps } from '../../core/index.ts';
+import { type Drift, driftLines, ifPresent, type Steps } from '../../core/index.ts';
 import type {
   NftChain,
   NftChange,
@@ -183,12 +183,8 @@ class Present {
 
   elements(set: SetRef): ReadonlyMap<string, NftElement> {
     return this.#once(`elements ${set.family} ${set.table} ${set.name}`, () => {
-      try {
-        return new Map(this.#reader.listElements(set).map((element) => [keyOf(element), element]));
-      } catch (error) {
-        if (isNotFound(error)) return new Map();
-        throw error;
-      }
+      const elements = ifPresent(() => this.#reader.listElements(set)) ?? [];
+      return new Map(elements.map((element) => [keyOf(element), element]));
     });
   }
 

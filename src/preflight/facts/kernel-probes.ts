@@ -1,6 +1,6 @@
-import { isNotFound } from '../../core/index.ts';
+import { ifPresent } from '../../core/index.ts';
 import { walkFlows } from '../../netlink/conntrack/index.ts';
-import { resolveFamily, withNetlink } from '../../netlink/index.ts';
+import { type Netlink, resolveFamily, withNetlink } from '../../netlink/index.ts';
 import { IPVS_GENL_NAME } from '../../netlink/ipvs/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import { hasLinkKind } from '../../netlink/route/index.ts';
@@ -33,7 +33,10 @@ export function kernelProbes({ exec, variant: wanted }: ProbeOptions): KernelPro
     },
     hasLinkKind: (kind) => withNetlink(NETLINK_ROUTE, (netlink) => hasLinkKind(netlink, kind)),
     hasNexthops: () => withNetlink(NETLINK_ROUTE, hasNexthops),
-    hasIpvs: () => withNetlink(NETLINK_GENERIC, (netlink) => isThere(() => resolveFamily(netlink, IPVS_GENL_NAME))),
+    hasIpvs: () => {
+      const resolve = (netlink: Netlink) => ifPresent(() => resolveFamily(netlink, IPVS_GENL_NAME));
+      return withNetlink(NETLINK_GENERIC, resolve) !== undefined;
+    },
     missingSetTypes,
     hasConntrack: () => {
       if (hasSysctl('net/netfilter/nf_conntrack_max')) return true;
@@ -63,16 +66,6 @@ async function canMakeNamespaces(elsewhere: Exec): Promise<boolean> {
   }
 }
 
-function isThere(ask: () => unknown): boolean {
-  try {
-    ask();
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
-}
-
 function hasSysctl(name: string): boolean {
-  return isThere(() => readSysctl(name));
+  return ifPresent(() => readSysctl(name)) !== undefined;
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { type IpAddress, ipFromBytes } from '../../core/index.ts';
+import { basename } from 'node:path';
+import { attempt, type IpAddress, ipFromBytes } from '../../core/index.ts';
 
 /** A TCP socket that listens in this network namespace. */
 export interface Listener {
@@ -13,7 +14,7 @@ export interface Listener {
 const LISTEN = '0A';
 
 /**
- * The TCP sockets that listen, by /proc/net/tcp and tcp6 (proc_pid_net(5)): nobody is connected to.
+ * The TCP sockets that listen, by /proc/net/tcp and tcp6 (proc_pid_net(5)): nobody is connected to, and no module is loaded, as sock_diag would.
  *
  * @throws when neither can be read
  */
@@ -49,7 +50,7 @@ function ownersOf(wanted: ReadonlySet<string>): ReadonlyMap<string, string> {
   if (wanted.size === 0) return owners;
   for (const pid of entries('/proc').filter((name) => /^\d+$/.test(name))) {
     for (const fd of entries(`/proc/${pid}/fd`)) {
-      const inode = /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${pid}/fd/${fd}`))?.[1];
+      const inode = /^socket:\[(\d+)\]$/.exec(attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? '')?.[1];
       if (inode !== undefined && wanted.has(inode) && !owners.has(inode)) owners.set(inode, describe(pid));
     }
   }
@@ -72,27 +73,11 @@ const INTERPRETER = /^(?:node|python|perl|ruby|bash|dash|sh)[\d.]*$/;
  */
 export function programName(commandLine: string): string {
   const [program = '', ...rest] = commandLine.split('\0').filter(Boolean);
-  const script = INTERPRETER.test(baseName(program)) ? rest.find((word) => !word.startsWith('-')) : undefined;
-  return [program, ...(script === undefined ? [] : [script])].map(baseName).join(' ');
+  const script = INTERPRETER.test(basename(program)) ? rest.find((word) => !word.startsWith('-')) : undefined;
+  return [program, ...(script === undefined ? [] : [script])].map((word) => basename(word)).join(' ');
 }
 
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
+/** None of a process that has ended, or is somebody else's. */
 function entries(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // It has ended, or is somebody else's.
-    return [];
-  }
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
-  }
+  return attempt(() => readdirSync(folder)) ?? [];
 }

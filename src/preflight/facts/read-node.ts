@@ -1,13 +1,13 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { refusalsOf } from '../../cni/index.ts';
-import { errorText, type IpFamily, isNotFound } from '../../core/index.ts';
+import { errorText, type IpFamily, ifPresent } from '../../core/index.ts';
 import { closing, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import { listAddresses, listLinks, listRoutes } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../proxy/rules/index.ts';
 import { NetlinkRouteKernel } from '../../routes/index.ts';
-import { type Exec, ifPresent, legacyTables, ownCapabilities, readSysctl } from '../../sys/index.ts';
+import { type Exec, legacyTables, ownCapabilities, readSysctl } from '../../sys/index.ts';
 import { whyNoIpv6 } from './families.ts';
 import { kernelProbes, type ProbeOptions } from './kernel-probes.ts';
 import { listListeners } from './listeners.ts';
@@ -57,14 +57,7 @@ export function readNode(options: ProbeOptions): NodeFacts {
     ),
     refusals: (packets) => closing(Nftables.open(), (nft) => refusalsOf(nft, packets, REFUSAL_LIMITS)),
     listeners: once(listListeners),
-    files(folder) {
-      try {
-        return readdirSync(folder);
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
+    files: (folder) => ifPresent(() => readdirSync(folder)),
   };
 }
 

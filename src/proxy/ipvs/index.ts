@@ -1,4 +1,4 @@
-export { familyOf, serverKey } from './compile/server.ts';
+export { serverKey } from './compile/server.ts';
 export { elementKey, elementText, kernelSetName, SET_NAMES, type SetElement } from './compile/sets.ts';
 export { IpvsDataplane } from './dataplane.ts';
 export type { Operation } from './diff/operations.ts';

@@ -9,7 +9,7 @@ export interface MetricDefinition {
   readonly buckets?: readonly number[];
 }
 
-/** 1 ms doubling to 16.384 s. */
+/** kube-proxy's, of syncs: 1 ms doubling to 16.384 s. */
 export const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
 /** Half a second at most is the aim; five minutes is hopeless. */

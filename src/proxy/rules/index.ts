@@ -10,7 +10,7 @@ export {
 } from './iptables-tool.ts';
 export { LegacyWatch } from './legacy/legacy-watch.ts';
 export { podMatch } from './local-detector.ts';
-export { kernelTables, NftTables, type NftTablesOptions, tableDrift } from './nft/nft-tables.ts';
+export { kernelTables, NftTables, tableDrift } from './nft/nft-tables.ts';
 export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
@@ -20,4 +20,4 @@ export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';
 export { UnreadableTableError } from './unreadable.ts';
 export { bothVariants, isUsable, mayHoldRules, usableVariants, type VariantSettings } from './usable-variants.ts';
-export { type DetectedVariant, detectVariant } from './variant.ts';
+export { detectVariant } from './variant.ts';

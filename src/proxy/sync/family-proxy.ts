@@ -162,7 +162,7 @@ export class FamilyProxy {
     return this.#runner.runFull();
   }
 
-  /** Asks for a full sync, for example because the kernel was found to differ from the plan. */
+  /** Asks for a full sync, for example because there are ports that were left out without having been tried. */
   resync(): void {
     if (!this.#started) return;
     this.#tell({ kind: 'queued', reason: 'request' });
@@ -231,11 +231,7 @@ export class FamilyProxy {
   async #verify(): Promise<void> {
     // Local addresses come and go without an event; NodePorts follow them.
     this.nodeChanged();
-    if (this.#leftOut.some(({ untried }) => untried)) {
-      this.#tell({ kind: 'queued', reason: 'request' });
-      this.#runner.requestFull();
-      return;
-    }
+    if (this.#leftOut.some(({ untried }) => untried)) return this.resync();
     const drifts = await this.#options.dataplane.verify();
     if (!this.#started) return;
     if (drifts.length === 0) return this.#tell({ kind: 'verified' });

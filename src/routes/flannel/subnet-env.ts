@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Cidr, formatCidr, ipFromValue, ipValue, NodeplaneError } from '../../core/index.ts';
+import { attempt, type Cidr, formatCidr, ipFromValue, ipValue, NodeplaneError } from '../../core/index.ts';
 import type { OwnEnd } from '../sync/events.ts';
 
 export interface SubnetEnv {
@@ -38,7 +38,7 @@ export function subnetEnv({ networks, ends, masquerade }: SubnetEnv): string {
  * @throws ERR_ROUTES
  */
 export function placeSubnetEnv(path: string, text: string): void {
-  if (contentOf(path) === text) return;
+  if (attempt(() => readFileSync(path, 'utf8')) === text) return;
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     mkdirSync(dirname(path), { recursive: true });
@@ -50,13 +50,5 @@ export function placeSubnetEnv(path: string, text: string): void {
     if (existsSync(temporary)) rmSync(temporary);
     const message = `Cannot write "${path}", which flannel's CNI plugin reads; correct --routes-flannel-subnet-file or the folder's permissions`;
     throw new NodeplaneError('ERR_ROUTES', message, { facts: { path }, cause });
-  }
-}
-
-function contentOf(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
   }
 }

@@ -31,13 +31,6 @@ export type PeerPlan =
       readonly ranges: readonly Cidr[];
     } & WireguardIdentity);
 
-/** A Node to whose pods there are no routes. */
-export interface LeftOutPeer {
-  readonly name: string;
-  /** In words, with what to do where that is not obvious. */
-  readonly reason: string;
-}
-
 /** This node, in one family. */
 export interface OwnNode {
   readonly underlay: Underlay;

@@ -15,7 +15,7 @@ import {
 import { type ChainWithRules, FILTER, inBlockOf, isFamily } from '../../nft/index.ts';
 import { WIREGUARD_NAME } from '../plan/tunnel.ts';
 import type { WireguardRules } from './settings.ts';
-import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, IP_FAMILIES, RULES_TABLE } from './table.ts';
+import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef, IP_FAMILIES } from './table.ts';
 
 /**
  * What goes to pods of other nodes leaves by the WireGuard device, or not at all: also while there is no route to them, because a
@@ -49,7 +49,7 @@ export function encryptionChains(
       ];
       const isFine = [...isTo('own', family), isToNode, ...(mayBeDirect ? [isByNode] : [])];
       return {
-        chain: chainOf(chainName(family)),
+        chain: chainRef(chainName(family)),
         rules: [
           [meta('oifname'), cmp.equal(interfaceName(WIREGUARD_NAME)), returnToCaller],
           // The family is known here; said again, the rules can be read in the output of `nft`.
@@ -59,7 +59,7 @@ export function encryptionChains(
       };
     }),
     {
-      chain: { ...chainOf('encryption'), base: { type: 'filter', hook: 'postrouting', priority: FILTER } },
+      chain: { ...chainRef('encryption'), base: { type: 'filter', hook: 'postrouting', priority: FILTER } },
       rules: IP_FAMILIES.flatMap((family) =>
         isTo('encrypted', family).map((matches) => [...isFamily(family), ...matches, goto(chainName(family))]),
       ),
@@ -72,14 +72,10 @@ export function encryptionChains(
  * there are no such rules. Throws KernelError.
  */
 export function unencryptedDropped(ruleset: NftReader, family: IpFamily): bigint | undefined {
-  const rules = ruleset.listRules(chainOf(chainName(family)));
+  const rules = ruleset.listRules(chainRef(chainName(family)));
   return rules.at(-1)?.expressions.find((expression) => expression.kind === 'counter')?.packets;
 }
 
 function chainName(family: IpFamily): string {
   return `encrypted-only-${family.toLowerCase()}`;
-}
-
-function chainOf(name: string): ChainWithRules['chain'] {
-  return { kind: 'chain', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
 }

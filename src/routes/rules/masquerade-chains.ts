@@ -2,7 +2,7 @@ import type { IpFamily } from '../../core/index.ts';
 import { type Expression, goto, lookup, payload, returnToCaller } from '../../netlink/nftables/index.ts';
 import { type ChainWithRules, inBlockOf, isFamily, SRCNAT } from '../../nft/index.ts';
 import type { MasqueradeSettings } from './settings.ts';
-import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, IP_FAMILIES, RULES_TABLE } from './table.ts';
+import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef, IP_FAMILIES } from './table.ts';
 
 /**
  * Behind the Services part (100) and the ports of pods (101): the first of several tables that translates a packet decides, and
@@ -29,13 +29,13 @@ export function masqueradeChains(
       const isToNode = [payload.daddr(family), lookup(addressSetName('peers', family))];
       const kept = [...isIn('kept', 'daddr', family), ...(keepsSourceToNodes ? [isToNode] : [])];
       return {
-        chain: chainOf(chainName(family)),
+        chain: chainRef(chainName(family)),
         // The family is known here; said again, the rules can be read in the output of `nft`.
         rules: [...kept.map((isKept) => [...isFamily(family), ...isKept, returnToCaller]), [masquerade]],
       };
     }),
     {
-      chain: { ...chainOf('masquerade'), base: { type: 'nat', hook: 'postrouting', priority: AFTER_OTHERS } },
+      chain: { ...chainRef('masquerade'), base: { type: 'nat', hook: 'postrouting', priority: AFTER_OTHERS } },
       rules: IP_FAMILIES.flatMap((family) =>
         isIn('masqueraded', 'saddr', family).map((isSource) => [
           ...isFamily(family),
@@ -49,8 +49,4 @@ export function masqueradeChains(
 
 function chainName(family: IpFamily): string {
   return `masquerade-${family.toLowerCase()}`;
-}
-
-function chainOf(name: string): ChainWithRules['chain'] {
-  return { kind: 'chain', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
 }

@@ -1,4 +1,4 @@
-import { type IpAddress, type IpFamily, isNotFound } from '../../core/index.ts';
+import { type IpAddress, type IpFamily, ifPresent } from '../../core/index.ts';
 import type { NftReader } from '../../netlink/nftables/index.ts';
 import { addressSetName, IP_FAMILIES, RULES_TABLE, setRef } from './table.ts';
 import { REFUSED_CHAIN, refusedPackets } from './tunnel-chains.ts';
@@ -36,12 +36,7 @@ export class RefusalReader {
 }
 
 function sourcesOf(ruleset: NftReader, family: IpFamily): IpAddress[] {
-  try {
-    const elements = ruleset.listElements(setRef(addressSetName('strangers', family)));
-    return elements.map(({ key }) => ({ family, bytes: Uint8Array.from(key) }));
-  } catch (error) {
-    // Somebody removed the table just now.
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  // Somebody may have removed the table just now.
+  const elements = ifPresent(() => ruleset.listElements(setRef(addressSetName('strangers', family)))) ?? [];
+  return elements.map(({ key }) => ({ family, bytes: Uint8Array.from(key) }));
 }

@@ -1,5 +1,5 @@
 import type { IpFamily } from '../../core/index.ts';
-import type { NftSet, SetRef, TableRef } from '../../netlink/nftables/index.ts';
+import type { ChainRef, NftSet, SetRef, TableRef } from '../../netlink/nftables/index.ts';
 
 /*
  * The nftables table of the routes: who may use the tunnel, and which packets of pods carry the node's address when they leave
@@ -60,6 +60,10 @@ export function parseBlockSetName(name: string): BlockSet | undefined {
   const [, kind, family, length] = /^(masqueraded|kept|encrypted|own)-(ipv4|ipv6)-(\d+)$/.exec(name) ?? [];
   if (kind === undefined) return undefined;
   return { kind: kind as BlockSetKind, family: family === 'ipv4' ? 'IPv4' : 'IPv6', prefixLength: Number(length) };
+}
+
+export function chainRef(name: string): ChainRef {
+  return { kind: 'chain', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
 }
 
 export function setRef(name: string): SetRef {

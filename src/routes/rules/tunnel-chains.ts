@@ -13,7 +13,7 @@ import {
 } from '../../netlink/nftables/index.ts';
 import { type ChainWithRules, clearMarkBits, FILTER, isFamily, isLocalAddress, RAW } from '../../nft/index.ts';
 import type { RuleSettings } from './settings.ts';
-import { addressSetName, IP_FAMILIES, RULES_TABLE } from './table.ts';
+import { addressSetName, chainRef, IP_FAMILIES } from './table.ts';
 
 /** Where packets to the tunnel end that come from nobody we know. */
 export const REFUSED_CHAIN = 'refused';
@@ -42,7 +42,7 @@ export function tunnelChains(port: number, { masqueradeMark }: Pick<RuleSettings
       notrack,
     ]),
     {
-      chain: chainOf(REFUSED_CHAIN),
+      chain: chainRef(REFUSED_CHAIN),
       // Without room for one more address the rule ends where it would add it, and the next one goes on.
       rules: [...IP_FAMILIES.map((family) => [...isFamily(family), counter, ...noteStranger(family)]), [drop]],
     },
@@ -70,11 +70,7 @@ export function refusedPackets(rules: readonly (readonly Expression[])[], family
 const notrack: Expression = { kind: 'notrack' };
 
 function hooked(name: string, base: BaseChain, ruleOf: (family: IpFamily) => Expression[]): ChainWithRules {
-  return { chain: { ...chainOf(name), base }, rules: IP_FAMILIES.map(ruleOf) };
-}
-
-function chainOf(name: string): ChainWithRules['chain'] {
-  return { kind: 'chain', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
+  return { chain: { ...chainRef(name), base }, rules: IP_FAMILIES.map(ruleOf) };
 }
 
 /** `meta nfproto FAMILY udp dport PORT`, beginning with what most packets are not. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type IpAddress, isNotFound, tryParseIp } from '../../core/index.ts';
+import { type IpAddress, ifPresent, tryParseIp } from '../../core/index.ts';
 
 /** Whom a list of iptables' match `recent` has seen. */
 export interface RecentSource {
@@ -18,12 +18,7 @@ const FOLDER = '/proc/thread-self/net/xt_recent';
  */
 export function readRecentList(name: string): RecentSource[] | undefined {
   if (name.includes('/')) return undefined;
-  try {
-    return parseRecentList(readFileSync(`${FOLDER}/${name}`, 'utf8'));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return ifPresent(() => parseRecentList(readFileSync(`${FOLDER}/${name}`, 'utf8')));
 }
 
 /**

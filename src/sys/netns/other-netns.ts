@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { attempt } from '../../core/index.ts';
 import { netnsIdentity } from './netns.ts';
 
 /** Where container runtimes, and Docker, give namespaces names. */
@@ -22,13 +23,4 @@ export function otherNetns(): string[] {
 function* candidates(): Generator<string> {
   for (const folder of FOLDERS) for (const name of attempt(() => readdirSync(folder)) ?? []) yield join(folder, name);
   for (const name of readdirSync('/proc')) if (/^\d+$/.test(name)) yield `/proc/${name}/ns/net`;
-}
-
-/** What has vanished meanwhile, and processes of which this one may not know. */
-function attempt<T>(fn: () => T): T | undefined {
-  try {
-    return fn();
-  } catch {
-    return undefined;
-  }
 }

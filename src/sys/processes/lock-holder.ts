@@ -1,4 +1,5 @@
 import { readFileSync, type Stats } from 'node:fs';
+import { attempt } from '../../core/index.ts';
 
 /** A process that holds a lock. */
 export interface LockHolder {
@@ -41,9 +42,5 @@ function deviceOf(dev: number): string {
 }
 
 function linesOf(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n');
-  } catch {
-    return [];
-  }
+  return attempt(() => readFileSync(path, 'utf8').split('\n')) ?? [];
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isMapping } from '../../../src/core/index.ts';
 import type { ApiObject } from './api-object.ts';
-import { isMapping } from './merge-patch.ts';
 
 /** A field that two managers want to have different values. */
 export interface FieldConflict {

@@ -1,6 +1,6 @@
+import { isMapping } from '../../../src/core/index.ts';
 import { type ApiObject, resourceOfKind } from './api-object.ts';
 import { customResourceProblems } from './custom-resource.ts';
-import { isMapping } from './merge-patch.ts';
 import { Refusal } from './status.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
-import { isMapping } from './merge-patch.ts';
+import { isMapping } from '../../../src/core/index.ts';
 
 /** What the CustomResourceDefinition in deploy/crds uses of a structural schema. */
 interface Schema {

@@ -1,3 +1,5 @@
+import { isMapping } from '../../../src/core/index.ts';
+
 type Json = Readonly<Record<string, unknown>>;
 
 /**
@@ -35,8 +37,4 @@ function mergeByType(before: readonly Json[], changes: readonly Json[]): readonl
   const changeOf = (type: unknown) => changes.find((change) => change.type === type);
   const added = changes.filter(({ type }) => before.every((entry) => entry.type !== type));
   return [...before.map((entry) => mergePatch(entry, changeOf(entry.type) ?? {})), ...added];
-}
-
-export function isMapping(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

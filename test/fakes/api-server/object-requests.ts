@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isMapping } from '../../../src/core/index.ts';
 import { type ApiObject, type ApiResource, apiVersionOf, keyOf } from './api-object.ts';
 import { AppliedFields } from './applied-fields.ts';
 import { checkObject } from './check-object.ts';
-import { isMapping, mergePatch, strategicPatch } from './merge-patch.ts';
+import { mergePatch, strategicPatch } from './merge-patch.ts';
 import type { ObjectHistory } from './object-history.ts';
 import type { ApiCall } from './request.ts';
 import { Refusal } from './status.ts';

@@ -1,6 +1,6 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { NodeplaneError } from '../../../core/index.ts';
+import { ifPresent, NodeplaneError } from '../../../core/index.ts';
 import { syncFolder } from '../../../sys/index.ts';
 
 /**
@@ -36,12 +36,7 @@ export function removeFile(path: string): boolean {
 
 /** Undefined when there is no such file, or no such directory. */
 export function readIfThere(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  return ifPresent(() => readFileSync(path));
 }
 
 function writeSynced(path: string, content: Uint8Array, mode: number): void {

@@ -1,8 +1,16 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
-import { errorText, NODE_PATHS, NodeplaneError, parseJson, type Removals, tryParseIp } from '../../../core/index.ts';
+import {
+  attempt,
+  errorText,
+  NODE_PATHS,
+  NodeplaneError,
+  parseJson,
+  type Removals,
+  tryParseIp,
+} from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
 import {
   committedElsewhere,
@@ -85,7 +93,7 @@ function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOption
 function removeState(network: string, { dataDir, spoolDir, socket, removals }: UninstallOptions): string[] {
   const reservations = join(dataDir, network);
   const there = [reservations, spoolDir, socket, NODE_PATHS.nodeLock, NODE_PATHS.nodeGate].filter((path) =>
-    entries(dirname(path)).includes(baseOf(path)),
+    entries(dirname(path)).includes(basename(path)),
   );
   const noted = there.map((path) => ({ object: path, why: 'the plugin’s state, and no pod is left' }));
   if (removals?.note(...noted) === false) return [];
@@ -135,15 +143,7 @@ function networkOf(conflist: Buffer | undefined): string {
 }
 
 function entries(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
-}
-
-function baseOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
+  return attempt(() => readdirSync(directory)) ?? [];
 }
 
 function removeIfEmpty(directory: string): void {

@@ -1,7 +1,14 @@
 import type { Socket } from 'node:net';
-import { type Clock, NodeplaneError } from '../../../core/index.ts';
+import type { Clock, NodeplaneError } from '../../../core/index.ts';
 import { descriptorOf, libc, receiveWithDescriptors, waitForMessage } from '../../../sys/index.ts';
-import { decodeBody, decodeHeader, type PluginRequest, REQUEST_HEADER_LENGTH, type RequestHeader } from './protocol.ts';
+import {
+  decodeBody,
+  decodeHeader,
+  type PluginRequest,
+  REQUEST_HEADER_LENGTH,
+  type RequestHeader,
+  unreadable,
+} from './protocol.ts';
 
 /** A request as it came over a connection. */
 export interface ReceivedRequest extends PluginRequest {
@@ -45,9 +52,9 @@ async function receiveHeader(
   for (let waitMs = 0; ; waitMs = Math.min(50, 2 * waitMs + 1)) {
     const message = receiveWithDescriptors(descriptorOf(socket), bytes);
     if (message) return openHeader(bytes.subarray(0, message.length), message.descriptors);
-    if (clock.now() >= deadline) throw incomplete('it did not come in time');
+    if (clock.now() >= deadline) throw unreadable('it did not come in time');
     await new Promise<void>((resolve) => void clock.setTimer(resolve, waitMs));
-    if (socket.destroyed) throw incomplete('the connection ended');
+    if (socket.destroyed) throw unreadable('the connection ended');
   }
 }
 
@@ -55,7 +62,7 @@ function openHeader(bytes: Uint8Array, descriptors: readonly number[]) {
   try {
     const header = decodeHeader(bytes);
     if (descriptors.length !== Number(header.hasDescriptor)) {
-      throw incomplete(`${descriptors.length} descriptors came with it, announced was ${Number(header.hasDescriptor)}`);
+      throw unreadable(`${descriptors.length} descriptors came with it, announced was ${Number(header.hasDescriptor)}`);
     }
     return { header, netns: descriptors[0] };
   } catch (error) {
@@ -68,16 +75,16 @@ function readBody(socket: Socket, clock: Clock, header: RequestHeader, deadline:
   const body = Buffer.alloc(header.variablesLength + header.configLength);
   let length = 0;
   return new Promise((resolve, reject) => {
-    const timer = clock.setTimer(() => finish(incomplete('it did not come in time')), deadline - clock.now());
+    const timer = clock.setTimer(() => finish(unreadable('it did not come in time')), deadline - clock.now());
     const onData = (chunk: Buffer) => {
-      if (length + chunk.length > body.length) finish(incomplete('more came than was announced'));
+      if (length + chunk.length > body.length) finish(unreadable('more came than was announced'));
       else {
         chunk.copy(body, length);
         length += chunk.length;
         if (length === body.length) finish();
       }
     };
-    const onClose = () => finish(incomplete('the connection ended'));
+    const onClose = () => finish(unreadable('the connection ended'));
     const finish = (error?: NodeplaneError) => {
       timer.cancel();
       socket.off('data', onData);
@@ -90,8 +97,4 @@ function readBody(socket: Socket, clock: Clock, header: RequestHeader, deadline:
     socket.resume();
     if (body.length === 0) finish();
   });
-}
-
-function incomplete(why: string): NodeplaneError {
-  return new NodeplaneError('ERR_CNI_REQUEST', `Cannot read the request: ${why}`);
 }

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, type IpFamily, parseJson } from '../../../core/index.ts';
+import { type Cidr, formatCidr, type IpFamily, isMapping, parseJson } from '../../../core/index.ts';
 import type { OwnRanges } from '../../pools/pod-ranges.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
@@ -59,7 +59,7 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
     ...given,
   };
   const { ipam } = given;
-  if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
+  if (!isMapping(ipam) || ipam.type !== IPAM_TYPE) {
     // Where to note attachments whose addresses are not ours to reserve.
     return { network, config: JSON.stringify({ dataDir, ...raw }), lacksRanges: false };
   }
@@ -100,12 +100,8 @@ function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
 function parseObject(text: string): Json | undefined {
   try {
     const value: unknown = parseJson(text);
-    return isObject(value) ? value : undefined;
+    return isMapping(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

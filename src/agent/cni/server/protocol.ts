@@ -98,6 +98,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-function unreadable(why: string): NodeplaneError {
+/** What is no request, and why. */
+export function unreadable(why: string): NodeplaneError {
   return new NodeplaneError('ERR_CNI_REQUEST', `Cannot read the request: ${why}`);
 }

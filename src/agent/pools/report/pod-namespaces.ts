@@ -1,3 +1,4 @@
+import { attempt } from '../../../core/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { listAddresses } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/index.ts';
@@ -18,12 +19,4 @@ export function addressesInNamespaces(): AddressInUse[] | undefined {
     const global = (addresses ?? []).filter(({ scope }) => scope === RT_SCOPE_UNIVERSE);
     return global.map(({ address }) => ({ address, netns }));
   });
-}
-
-function attempt<T>(fn: () => T): T | undefined {
-  try {
-    return fn();
-  } catch {
-    return undefined;
-  }
 }

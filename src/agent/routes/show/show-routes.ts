@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorText, type IpFamily, plainText } from '../../../core/index.ts';
+import { errorText, type IpFamily, jsonText, plainText } from '../../../core/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { type KernelPeers, readKernelPeers } from '../../../routes/index.ts';
@@ -40,7 +40,7 @@ export async function showRoutes({ agent, json }: ShowRoutesOptions): Promise<Sh
   const { peers, leftOut, drift, problems } = routes;
   const isWrong =
     leftOut.length + drift.length + problems.length > 0 || peers.some(({ reachable }) => reachable === 'no');
-  const stdout = json ? `${JSON.stringify(routes, undefined, 2)}\n` : routesText(routes);
+  const stdout = json ? jsonText(routes) : routesText(routes);
   return { stdout, stderr, exitCode: isWrong ? 2 : 0 };
 }
 

@@ -1,9 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { SYNC_BUCKETS } from '../../../proxy/index.ts';
 import type { Logger } from '../../logger.ts';
 import type { FlowCleaning } from './flow-cleaner.ts';
-
-/** kube-proxy's buckets for syncs: 1 ms doubling to 16.384 s. */
-const BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
 /** Counts the cleanings of tracked flows, under kube-proxy's names, and logs those that could not be finished. */
 export function flowMetrics(registry: Registry, logger: Logger): (cleaning: FlowCleaning) => void {
@@ -12,7 +10,7 @@ export function flowMetrics(registry: Registry, logger: Logger): (cleaning: Flow
     ...common,
     name: 'kubeproxy_conntrack_reconciler_sync_duration_seconds',
     help: '[ALPHA] ReconcileConntrackFlowsLatency latency in seconds',
-    buckets: BUCKETS,
+    buckets: SYNC_BUCKETS,
   });
   const deleted = new Counter({
     ...common,

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
-import { type Drift, describeErrno, errorText, KernelError } from '../../../core/index.ts';
-import { ifPresent, readSysctl, writeSysctl } from '../../../sys/index.ts';
+import { type Drift, describeErrno, errorText, ifPresent, KernelError } from '../../../core/index.ts';
+import { readSysctl, writeSysctl } from '../../../sys/index.ts';
 import { sysctlDrift } from './sysctl-drift.ts';
 
 /** How large the table of tracked flows is and how long they live; what is undefined, 0 or false is left as it is. */
@@ -119,13 +119,9 @@ function conntrackSettings(settings: ConntrackSettings, cpuCount: number): Connt
  * The sysctls that `applyConntrackSettings` would change, by their whole name. What the kernel does not have, because it does not track
  * connections yet, is left out. Throws KernelError.
  */
-export function conntrackDrift(
-  settings: ConntrackSettings,
-  kernel: ConntrackKernel = realKernel,
-  cpuCount: number = cpus().length,
-): Drift[] {
-  return conntrackSettings(settings, cpuCount).flatMap(({ name, value, differs }) => {
-    const present = ifPresent(() => kernel.read(name));
+export function conntrackDrift(settings: ConntrackSettings): Drift[] {
+  return conntrackSettings(settings, cpus().length).flatMap(({ name, value, differs }) => {
+    const present = ifPresent(() => realKernel.read(name));
     return present !== undefined && differs(Number(present))
       ? [sysctlDrift(`net/netfilter/${name}`, value, present)]
       : [];

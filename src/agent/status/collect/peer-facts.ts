@@ -14,7 +14,7 @@ type Reach = (family: IpFamily, gateway: string) => string | undefined;
  *
  * @param now calendar time in milliseconds, as the standings have it
  */
-export function* peerFacts(families: readonly PeerFamily[], now: number, reach = kernelReach): Steps<PeerFacts> {
+export function* peerFacts(families: readonly PeerFamily[], now: number): Steps<PeerFacts> {
   const problems: string[] = [];
   const wrong: PeerReport[] = [];
   const right: PeerReport[] = [];
@@ -26,7 +26,7 @@ export function* peerFacts(families: readonly PeerFamily[], now: number, reach =
   for (const { family, problem, standings } of families) {
     if (problem !== undefined && (standings.size > 0 || !isServed)) problems.push(`${family}: ${problem}`);
     total += standings.size;
-    const looked = standings.size <= STATUS_LIMITS.peersLookedAt ? reachOrNothing(reach, problems) : () => undefined;
+    const looked = standings.size <= STATUS_LIMITS.peersLookedAt ? reachOrNothing(problems) : () => undefined;
     yield;
     for (const [name, standing] of leftOutFirst(standings)) {
       yield;
@@ -79,9 +79,9 @@ function kernelReach(): Reach {
   return (family, gateway) => against.get(`${family} ${gateway}`);
 }
 
-function reachOrNothing(look: () => Reach, problems: string[]): Reach {
+function reachOrNothing(problems: string[]): Reach {
   try {
-    return look();
+    return kernelReach();
   } catch (error) {
     problems.push(errorText(error));
     return () => undefined;

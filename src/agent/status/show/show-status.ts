@@ -1,4 +1,4 @@
-import { NodeplaneError, plainText } from '../../../core/index.ts';
+import { jsonText, NodeplaneError, plainText } from '../../../core/index.ts';
 import { servicesCommand } from '../own-commands.ts';
 import type { Status } from '../status.ts';
 import { affinityOf } from './affinity/affinity.ts';
@@ -101,8 +101,4 @@ async function serviceOfNodePort(address: string, destination: Destination): Pro
   const { services } = await servicesAt(address, String(destination.port));
   const open = services.filter(({ ports }) => ports.some(({ nodePort }) => nodePort === destination.port));
   return serviceAt(destination, open);
-}
-
-function jsonText(value: object): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

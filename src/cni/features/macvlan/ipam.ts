@@ -1,9 +1,9 @@
+import { isMapping } from '../../../core/index.ts';
 import type { AttachmentNote } from '../../../ipam/index.ts';
 import { type MacvlanIpam, macvlanIpamOf } from '../../config/macvlan-config.ts';
 import type { AttachmentKey } from '../../protocol/attachment-key.ts';
 import type { Environment, NetworkName } from '../../protocol/environment.ts';
 import { type NetworkHeader, VALID_ATTACHMENTS } from '../../protocol/header.ts';
-import { isObject } from '../../protocol/json.ts';
 import type { Asked } from '../feature.ts';
 import { MACVLAN_NAME } from './name.ts';
 
@@ -40,7 +40,7 @@ export async function giveBackAddresses({ header, env }: Asked, note: Attachment
 /** GC: has the addresses of all second interfaces given back but those of valid attachments. Throws CniError of the plugin. */
 export async function collectAddresses({ header, env, warn }: Asked, valid: readonly AttachmentKey[]): Promise<void> {
   const { macvlan: key } = header.raw;
-  const ipam = isObject(key) ? macvlanIpamOf(key) : undefined;
+  const ipam = isMapping(key) ? macvlanIpamOf(key) : undefined;
   if (!ipam) return;
   const { collectByDelegate } = await import('../../verbs/delegate.ts');
   const interfaces = valid.map(({ owner }) => ({ containerID: owner.containerId, ifname: MACVLAN_NAME }));
@@ -55,7 +55,7 @@ export async function collectAddresses({ header, env, warn }: Asked, valid: read
 function recordedIpam(note: AttachmentNote | undefined): MacvlanIpam | undefined {
   const key = note?.macvlan;
   try {
-    return isObject(key) ? macvlanIpamOf(key) : undefined;
+    return isMapping(key) ? macvlanIpamOf(key) : undefined;
   } catch {
     return undefined;
   }

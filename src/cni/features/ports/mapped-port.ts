@@ -1,8 +1,8 @@
 import type { Cidr, IpAddress, IpFamily } from '../../../core/index.ts';
+import { LOOPBACK } from '../../../nft/index.ts';
 import type { PortMapping } from '../../config/feature-config.ts';
 import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
 import { invalidConfig } from '../../protocol/json.ts';
-import { LOOPBACK } from '../tables/pod-chains.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 
 /** A port of the node that leads to a port of the pod, in one family. */

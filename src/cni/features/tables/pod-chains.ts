@@ -23,6 +23,7 @@ import {
   isDestinationTranslated,
   isFamily,
   isLocalAddress,
+  LOOPBACK,
   RAW,
   SRCNAT,
   type TableLayout,
@@ -42,7 +43,6 @@ const AFTER_SRCNAT = SRCNAT + 1;
 const IFNAME_WORDS = 4;
 
 const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
-export const LOOPBACK: Record<IpFamily, Cidr> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
 
 const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
 const isToThisNode = isLocalAddress('daddr');

@@ -9,12 +9,12 @@ import {
   readBe16,
 } from '../../../core/index.ts';
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
-import { lastOf } from '../../../nft/index.ts';
+import { LOOPBACK, lastOf } from '../../../nft/index.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
 import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 import { ownerComment } from './owner-comment.ts';
-import { LOOPBACK, masqueradeChain } from './pod-chains.ts';
+import { masqueradeChain } from './pod-chains.ts';
 import { elementsIn } from './pod-ruleset.ts';
 import { type PodSetKind, podSet } from './pod-table.ts';
 

@@ -1,4 +1,4 @@
-import { isNotFound } from '../../../core/index.ts';
+import { ifPresent, isNotFound } from '../../../core/index.ts';
 import type {
   NftChange,
   NftElement,
@@ -19,7 +19,7 @@ export function hasTable(ruleset: NftReader, { family, name }: TableRef): boolea
 
 /** The elements of these sets, those of a set that is missing being none. */
 export function listPodElements(ruleset: NftReader, sets: readonly SetRef[]): NftElements[] {
-  return sets.map((set) => elementsIn(set, elementsOrNone(ruleset, set)));
+  return sets.map((set) => elementsIn(set, ifPresent(() => ruleset.listElements(set)) ?? []));
 }
 
 /** Elements of a set. */
@@ -73,14 +73,5 @@ export function retried<T>(isExplained: (error: unknown) => boolean, fn: () => T
     } catch (error) {
       if (attempt >= ATTEMPTS || !isExplained(error)) throw error;
     }
-  }
-}
-
-function elementsOrNone(ruleset: NftReader, set: SetRef): NftElement[] {
-  try {
-    return ruleset.listElements(set);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
   }
 }

@@ -1,5 +1,4 @@
-import { errorText, NodeplaneError } from '../../../core/index.ts';
-import { isMapping } from '../../objects/field-reader.ts';
+import { errorText, isMapping, NodeplaneError } from '../../../core/index.ts';
 import { type ApiClient, type ApiRequest, ApiStatusError } from './api-client.ts';
 import type { NewObject, ObjectName, ObjectResource, ObjectTarget, StoredObject } from './api-object.ts';
 import { describeObject, ObjectError, type ObjectOperation } from './object-error.ts';

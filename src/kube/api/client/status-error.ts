@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isMapping } from '../../objects/field-reader.ts';
+import { isMapping } from '../../../core/index.ts';
 import { isProtobuf, readObject, STATUS } from '../../objects/protobuf/envelope.ts';
 import { ApiStatusError } from './api-client.ts';
 

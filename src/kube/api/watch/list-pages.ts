@@ -1,5 +1,4 @@
-import { errorText, NodeplaneError } from '../../../core/index.ts';
-import { isMapping } from '../../objects/field-reader.ts';
+import { errorText, isMapping, NodeplaneError } from '../../../core/index.ts';
 import { isProtobuf, readList } from '../../objects/protobuf/envelope.ts';
 import type { Message } from '../../objects/protobuf/message.ts';
 import { type ApiClient, isStatus } from '../client/api-client.ts';

@@ -1,4 +1,5 @@
-import { type FieldProblem, isMapping } from '../../objects/field-reader.ts';
+import { isMapping } from '../../../core/index.ts';
+import type { FieldProblem } from '../../objects/field-reader.ts';
 import { decodeObject } from '../../objects/kind.ts';
 import type { Message } from '../../objects/protobuf/message.ts';
 import type { SharedValues } from '../../objects/shared-values.ts';

@@ -1,5 +1,4 @@
-import { yielder } from '../../../core/index.ts';
-import { isMapping } from '../../objects/field-reader.ts';
+import { isMapping, yielder } from '../../../core/index.ts';
 import { INITIAL_EVENTS_END } from '../../objects/known-names.ts';
 import { isProtobuf, readWatchEvent } from '../../objects/protobuf/envelope.ts';
 import { type Message, WireError } from '../../objects/protobuf/message.ts';
@@ -24,13 +23,13 @@ export type WatchEvent =
  * are there already, and reading what is there lets nothing else run.
  *
  * @param message the fields of an object in protobuf
- * @param rest asked before each step of an event, the last of which is what the reader of events does with it. @default the event loop is given back every 10 ms
  */
 export async function* watchEvents(
   { body, contentType }: Pick<ApiResponse, 'body' | 'contentType'>,
   message: Message = [],
-  rest = yielder(),
 ): AsyncGenerator<WatchEvent> {
+  // Asked before each step of an event, the last of which is what the reader of events does with it.
+  const rest = yielder();
   for await (const piece of isProtobuf(contentType) ? frames(body) : lines(body)) {
     const read = typeof piece === 'string' ? withoutUnread(piece) : piece;
     let wait = rest();

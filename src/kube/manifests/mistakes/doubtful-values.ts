@@ -1,5 +1,5 @@
-import { nearestWord, tryParseCidr, tryParseIp } from '../../../core/index.ts';
-import { describeValue, type FieldPath, type FieldProblem, isMapping } from '../../objects/field-reader.ts';
+import { isMapping, nearestWord, tryParseCidr, tryParseIp } from '../../../core/index.ts';
+import { describeValue, type FieldPath, type FieldProblem } from '../../objects/field-reader.ts';
 import { KNOWN_ANNOTATIONS, SERVICE_NAME_LABEL } from '../../objects/known-names.ts';
 import type { EndpointSlice, KubeKind, KubeObject, KubeObjectOf, Node, Service } from '../../objects/types.ts';
 

@@ -1,5 +1,5 @@
-import { nearestWord } from '../../../core/index.ts';
-import { type FieldPath, type FieldProblem, isMapping } from '../../objects/field-reader.ts';
+import { isMapping, nearestWord } from '../../../core/index.ts';
+import type { FieldPath, FieldProblem } from '../../objects/field-reader.ts';
 import type { KnownFields } from './known-fields.ts';
 
 /** A field nobody reads. */

@@ -1,5 +1,6 @@
 import { readAttributes } from '../../attribute.ts';
 import { decodeError } from '../../decode-error.ts';
+import { readBe64 } from '../../integer.ts';
 import {
   NFT_LIMIT_F_INV,
   NFT_LOOKUP_F_INV,
@@ -13,7 +14,7 @@ import {
 import { NFT_EXPRESSIONS as SETS } from '../../uapi/nf-tables-expressions.ts';
 import * as names from '../object/names.ts';
 import type { Expression } from './expression.ts';
-import { need, readBe64, readOptional64, readRegister } from './integers.ts';
+import { need, readOptional64, readRegister } from './integers.ts';
 import { readVerdict } from './verdict.ts';
 
 /** Undefined for a form of the expression that the model does not have. */

@@ -1,5 +1,6 @@
 import { NodeplaneError } from '../../../core/index.ts';
 import { decodeError } from '../../decode-error.ts';
+import { readBe64 } from '../../integer.ts';
 import { NFT_REG_1, NFT_REG32_00 } from '../../uapi/nf-tables.ts';
 
 /** 64 bits in network byte order. Throws ERR_ENCODE for what is no integer from 0 to 2^64 - 1. */
@@ -13,12 +14,6 @@ export function be64(value: number | bigint, field: string): Uint8Array {
     });
   }
   return bytes;
-}
-
-/** Reads 64 bits in network byte order. Throws ERR_NETLINK_DECODE when there are not exactly eight bytes. */
-export function readBe64(bytes: Uint8Array, field: string): bigint {
-  if (bytes.length !== 8) throw decodeError(field, `it has ${bytes.length} bytes, expected 8`);
-  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0);
 }
 
 /** As `readBe64`, for handles and times, which JavaScript's numbers hold; undefined stays undefined. */

@@ -1,3 +1,4 @@
+import { attempt } from '../../../core/index.ts';
 import { netnsIdentity } from '../../../sys/index.ts';
 // While anybody listens, the kernel makes a message of 4 KiB for each object of a transaction, whatever the listeners' filters drop,
 // and keeps all of them until its end (nf_tables_setelem_notify): a second or two for 120,000 elements that take 0.3 to 0.4 s
@@ -90,17 +91,9 @@ function comeBack(listener: RulesetListener, generation: () => number): void {
   if (!absence || --absence.transactions > 0) return;
   absences.delete(listener);
   listener.rejoin();
-  const now = answered(generation);
+  // Where the kernel cannot be asked any more, the transaction's own outcome is what counts.
+  const now = attempt(generation);
   if (now === absence.generation) return;
   const isOwn = now !== undefined && now - absence.generation === Atomics.load(commits, 0) - absence.ownCommits;
   listener.missed(isOwn ? { own: now } : 'by others');
-}
-
-/** Undefined when the kernel cannot be asked any more: whatever happened meanwhile, the transaction's own outcome is what counts. */
-function answered(generation: () => number): number | undefined {
-  try {
-    return generation();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { readBe64 } from '../../integer.ts';
 // The objects in the payloads of nf_tables messages. Everything throws ERR_NETLINK_DECODE.
 
 import { findAttribute } from '../../attribute.ts';
@@ -20,7 +21,7 @@ import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { nfgenmsg } from '../../uapi/nfnetlink.ts';
 import type { Expression } from '../expression/expression.ts';
 import { decodeExpression, decodeExpressions } from '../expression/expression-decode.ts';
-import { need, readBe64, readOptional64 } from '../expression/integers.ts';
+import { need, readOptional64 } from '../expression/integers.ts';
 import { type DatatypeName, typeFields } from './datatypes.ts';
 import { decodeElements } from './element-decode.ts';
 import type { BaseChain, NftChain, NftCounter, NftElements, NftFamily, NftRule, NftSet, NftTable } from './model.ts';

@@ -2,6 +2,7 @@ import { formatIp, type IpAddress } from '../../../core/index.ts';
 import { decodeIp } from '../../address-family.ts';
 import type { Attribute } from '../../attribute.ts';
 import { encodeBody, encodeNest } from '../../attribute-set.ts';
+import { flagValue } from '../../integer.ts';
 import type { NetlinkRequest } from '../../message.ts';
 import { IFF_UP } from '../../uapi/if.ts';
 import { IFLA, IFLA_VXLAN } from '../../uapi/if-link.ts';
@@ -156,10 +157,6 @@ function encodeVxlan(spec: Partial<VxlanSpec>): Uint8Array {
     IFLA_VXLAN_LEARNING: flagValue(spec.learning),
     IFLA_VXLAN_PORT: spec.port,
   });
-}
-
-function flagValue(flag: boolean | undefined): number | undefined {
-  return flag === undefined ? undefined : Number(flag);
 }
 
 function additionsOf(

@@ -1,4 +1,4 @@
-import { formatIpPort, type IpAddress, type IpFamily, type IpProtocol, ipProtocolName } from '../../../core/index.ts';
+import { formatIpPort, type IpAddress, type IpProtocol, ipProtocolName } from '../../../core/index.ts';
 import {
   IP_VS_SVC_F_SCHED_MH_FALLBACK,
   IP_VS_SVC_F_SCHED_MH_PORT,
@@ -30,11 +30,6 @@ export interface ServerEndpoint {
 export function serverKey(key: VirtualServerKey): string {
   if (key.kind === 'mark') return `mark 0x${key.mark.toString(16)}`;
   return `${formatIpPort(key.address, key.port)}/${ipProtocolName(key.protocol) ?? key.protocol}`;
-}
-
-/** The family of a virtual server. */
-export function familyOf(key: VirtualServerKey): IpFamily {
-  return key.kind === 'mark' ? key.family : key.address.family;
 }
 
 /** Whether the kernel would keep the virtual server as it is. */

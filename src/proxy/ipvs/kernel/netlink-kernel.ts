@@ -2,9 +2,9 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  ifPresent,
   isExists,
   isLoopback,
-  isNotFound,
   type KernelError,
 } from '../../../core/index.ts';
 import { Netlink, type NetlinkRequest, openTogether, resolveFamily } from '../../../netlink/index.ts';
@@ -14,6 +14,7 @@ import {
   deleteDestination,
   deleteVirtualServer,
   destinationListing,
+  familyOf,
   IPVS_GENL_NAME,
   type IpvsFamily,
   newDestination,
@@ -31,7 +32,6 @@ import {
   newDummy,
 } from '../../../netlink/route/index.ts';
 import { NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
-import { familyOf } from '../compile/server.ts';
 import { type Operation, SUBSYSTEM_OF, type Subsystem } from '../diff/operations.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { SetTable } from './set-table.ts';
@@ -135,7 +135,7 @@ class NetlinkKernel implements IpvsKernel {
     const { route, sets } = this.#sockets;
     const { device, ours, isAll } = this.#onDevice();
     for (const each of ours) route.attempt([deleteAddress(each)]);
-    if (device && isAll) this.#deleteDevice(device.index);
+    if (device && isAll) ifPresent(() => route.execute(deleteLink({ index: device.index })));
     sets.removeAll();
   }
 
@@ -154,14 +154,6 @@ class NetlinkKernel implements IpvsKernel {
     generic.close();
     route.close();
     sets.close();
-  }
-
-  #deleteDevice(index: number): void {
-    try {
-      this.#sockets.route.execute(deleteLink({ index }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
   }
 
   #socketOf(subsystem: Subsystem): Netlink {

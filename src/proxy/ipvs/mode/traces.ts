@@ -1,4 +1,5 @@
 import type { IpFamily } from '../../../core/index.ts';
+import { attempt } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
 import { getLink } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
@@ -65,9 +66,5 @@ function hasDevice(): boolean {
 
 /** Undefined when the kernel has no IPVS, or nobody has loaded it: then there is nothing of it. */
 function tryOpenIpvs(family: IpFamily): IpvsKernel | undefined {
-  try {
-    return openIpvsKernel(family);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => openIpvsKernel(family));
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { errorText, formatIp, formatIpPort, ipFromBytes, isNotFound, readBe16 } from '../../../../core/index.ts';
+import { errorText, formatIp, formatIpPort, ifPresent, ipFromBytes, readBe16 } from '../../../../core/index.ts';
 import { listIpvsConnections } from '../../../../netlink/ipvs/index.ts';
 import { Nftables, type NftElement, nftFamily, type SetRef } from '../../../../netlink/nftables/index.ts';
 import { endpointChainName } from '../../../../proxy/iptables/index.ts';
@@ -81,16 +81,11 @@ function readMaps(serviceName: string, port: PortReport): AffinityClient[] {
 
 /** Of a map that is there only with the policy that needs it. */
 function elementsOf(nft: Nftables, set: SetRef): NftElement[] {
-  try {
-    return nft.listElements(set);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  return ifPresent(() => nft.listElements(set)) ?? [];
 }
 
 function readerOfRecentLists(serviceName: string): (port: PortReport) => AffinityClient[] {
-  const ticks = kernelTicks(textOf('/proc/timer_list'), readUptime());
+  const ticks = kernelTicks(ifPresent(() => readFileSync('/proc/timer_list', 'utf8')) ?? '', readUptime());
   return (port) =>
     port.endpoints.flatMap(({ address, port: number }) => {
       const endpoint = `${address.includes(':') ? `[${address}]` : address}:${number}`;
@@ -117,14 +112,4 @@ function nameOf(serviceName: string, { portName }: PortReport): string {
 
 function protocolOf({ protocol }: PortReport): 'TCP' | 'UDP' | 'SCTP' {
   return protocol as 'TCP' | 'UDP' | 'SCTP';
-}
-
-/** The text of a file, empty where there is none. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isNotFound(error)) return '';
-    throw error;
-  }
 }

@@ -1,5 +1,4 @@
-import { type Clock, errorText, NodeplaneError } from '../../../../core/index.ts';
-import { isMapping } from '../../../objects/field-reader.ts';
+import { type Clock, errorText, isMapping, NodeplaneError } from '../../../../core/index.ts';
 import type { ApiObserver } from '../observation.ts';
 
 /** Runs a program to its end, however it behaves: within the time, the output and the signal that are given (`sys/exec.ts`). */

@@ -1,8 +1,8 @@
 import type { RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
-import { errorText } from '../../../../core/index.ts';
-import { describeValue, isMapping } from '../../../objects/field-reader.ts';
+import { errorText, isMapping } from '../../../../core/index.ts';
+import { describeValue } from '../../../objects/field-reader.ts';
 import { misspeltFields } from './misspelt-fields.ts';
 import { checkPem, misfitOf, type PemSource, readPem } from './pem.ts';
 

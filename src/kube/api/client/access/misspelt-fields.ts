@@ -1,5 +1,4 @@
-import { nearestWord } from '../../../../core/index.ts';
-import { isMapping } from '../../../objects/field-reader.ts';
+import { isMapping, nearestWord } from '../../../../core/index.ts';
 
 /** Fields of a kubeconfig (client-go's clientcmd/api/v1). `token-file` is what some write for `tokenFile`. */
 const FIELDS = {
