@@ -31,7 +31,7 @@ export function addIpamCommand(program: Command): void {
  * @param argv `check` or nothing, `--json`, and the agent's flags
  * @throws ERR_CONFIG for flags that cannot be used; what showing and checking fail with
  */
-export async function runIpam(argv: readonly string[]): Promise<void> {
+async function runIpam(argv: readonly string[]): Promise<void> {
   const isJson = argv.includes('--json');
   const words = argv.filter((word) => word !== '--json');
   const isCheck = words[0] === 'check';

@@ -41,7 +41,7 @@ export function addPreflightCommand(program: Command): void {
 }
 
 /** Looks, prints, and sets the exit status. @param argv what follows the command's name */
-export async function runPreflight(argv: readonly string[]): Promise<void> {
+async function runPreflight(argv: readonly string[]): Promise<void> {
   const flags = readFlags(argv);
   if (typeof flags === 'string') return usage(flags);
   const ofAgent = readAgentFlags(flags.rest);
@@ -54,8 +54,8 @@ export async function runPreflight(argv: readonly string[]): Promise<void> {
   if (report.result === 'fails') process.exitCode = FAILS;
 }
 
-/** @returns what is wrong with them, if anything. Exported for tests. */
-export function readFlags(argv: readonly string[]): PreflightFlags | string {
+/** @returns what is wrong with them, if anything. */
+function readFlags(argv: readonly string[]): PreflightFlags | string {
   const rest: string[] = [];
   let output: string = 'text';
   let strict = false;

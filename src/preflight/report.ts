@@ -2,7 +2,7 @@ import { plainText } from '../core/index.ts';
 import { type Finding, STATES, type State } from './finding.ts';
 
 /** Of the JSON's shape: grows when a field changes its meaning or goes, not when one is added. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 
 /** What `nodeplane preflight` found, as `-o json` writes it (docs/preflight.md). */
 export interface PreflightReport {

@@ -5,7 +5,7 @@ import { errorText } from '../../core/index.ts';
 export const DIFF_SCHEMA = 'nodeplane/diff/v1';
 
 /** Differences of one part that are told; all are counted. */
-export const MOST_DIFFERENCES = 500;
+const MOST_DIFFERENCES = 500;
 
 /** What is meant to be in the kernel against what it holds. */
 export interface DiffReport {

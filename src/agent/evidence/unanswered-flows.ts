@@ -5,7 +5,7 @@ import type { Flow } from '../../netlink/conntrack/index.ts';
  * What a question about the last minutes needs; older ones give way. Those that were not translated are kept apart: metrics sent
  * by UDP, which nobody answers, would push out the others.
  */
-export const UNANSWERED_KEPT = { translated: 256, untranslated: 64 } as const;
+const UNANSWERED_KEPT = { translated: 256, untranslated: 64 } as const;
 
 /** A connection or exchange that ended without a single packet back. */
 export interface UnansweredFlow {

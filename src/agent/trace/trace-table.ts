@@ -70,7 +70,7 @@ export function traceTable(tuples: readonly TracedTuple[]): NftChange[] {
   return changes;
 }
 
-export function chainName(stage: Stage, hook: NftHook): string {
+function chainName(stage: Stage, hook: NftHook): string {
   return `${stage}-${hook}`;
 }
 

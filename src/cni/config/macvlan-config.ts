@@ -14,7 +14,7 @@ export const POD_ANNOTATIONS = 'io.kubernetes.cri.pod-annotations';
 /** Among the masters: the link of the node's default route. */
 export const DEFAULT_MASTER = 'default';
 /** Passthru would take the master's frames from the node. */
-export const MACVLAN_MODES = ['private', 'bridge', 'vepa'] as const satisfies readonly MacvlanMode[];
+const MACVLAN_MODES = ['private', 'bridge', 'vepa'] as const satisfies readonly MacvlanMode[];
 
 /** The second interface of a pod that asks for one, as far as the configuration and the pod decide it. */
 export interface MacvlanSettings {

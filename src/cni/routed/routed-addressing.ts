@@ -5,7 +5,7 @@ import type { ModeAddressing } from '../link/pod-network.ts';
 import type { ResultRoute } from '../protocol/result.ts';
 
 /** The gateway of every routed pod: the host's end of its own link, and nobody else's. */
-export const ROUTED_GATEWAY: Record<IpFamily, IpAddress> = { IPv4: parseIp('169.254.1.1'), IPv6: parseIp('fe80::1') };
+const ROUTED_GATEWAY: Record<IpFamily, IpAddress> = { IPv4: parseIp('169.254.1.1'), IPv6: parseIp('fe80::1') };
 /** That of IPv6 the host's end carries as its address. */
 export const HOST_GATEWAY: Cidr = { address: ROUTED_GATEWAY.IPv6, prefixLength: 64 };
 

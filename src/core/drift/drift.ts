@@ -21,7 +21,7 @@ export interface ComparedPart {
 }
 
 /** Lines of one side of a difference. */
-export const DRIFT_LINES = 20;
+const DRIFT_LINES = 20;
 
 /** In a line: `missing: route 10.244.3.0/24`. */
 export function driftText({ object, difference }: Drift): string {

@@ -15,7 +15,7 @@ export {
   newDestination,
   setDestination,
 } from './destination.ts';
-export { getIpvsInfo, getIpvsTimeouts, type IpvsTimeouts, setIpvsTimeouts } from './ipvs-config.ts';
+export { getIpvsTimeouts, type IpvsTimeouts, setIpvsTimeouts } from './ipvs-config.ts';
 export type { IpvsFamily } from './ipvs-request.ts';
 export type { IpvsStatistics } from './statistics.ts';
 export {

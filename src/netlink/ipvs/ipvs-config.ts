@@ -1,8 +1,7 @@
-import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { genlmsghdr } from '../uapi/genetlink.ts';
-import { IPVS_CMD_ATTRIBUTES, IPVS_INFO } from '../uapi/ip-vs.ts';
+import { IPVS_CMD_ATTRIBUTES } from '../uapi/ip-vs.ts';
 import { type IpvsFamily, ipvsRequest } from './ipvs-request.ts';
 
 /** How long IPVS remembers idle connections, in seconds; set as 0 one stays as it is. */
@@ -36,30 +35,4 @@ export function decodeTimeouts(payload: Uint8Array): IpvsTimeouts {
     tcpFin: attributes.IPVS_CMD_ATTR_TIMEOUT_TCP_FIN ?? 0,
     udp: attributes.IPVS_CMD_ATTR_TIMEOUT_UDP ?? 0,
   };
-}
-
-/** What the kernel says about its IPVS. */
-export interface IpvsInfo {
-  /** `1.2.1` */
-  readonly version: string;
-  /** Number of hash buckets for connections. */
-  readonly connectionTableSize: number;
-}
-
-/** Throws KernelError, ERR_NETLINK_DECODE. */
-export function getIpvsInfo(netlink: Netlink, family: IpvsFamily): IpvsInfo {
-  return decodeInfo(netlink.query(ipvsRequest(family, 'IPVS_CMD_GET_INFO', 'version', {})));
-}
-
-/** Exported for tests. */
-export function decodeInfo(payload: Uint8Array): IpvsInfo {
-  genlmsghdr.decode(payload);
-  const { IPVS_INFO_ATTR_VERSION: version, IPVS_INFO_ATTR_CONN_TAB_SIZE: connectionTableSize } = IPVS_INFO.decode(
-    payload,
-    genlmsghdr.size,
-  );
-  if (version === undefined || connectionTableSize === undefined) {
-    throw decodeError('IPVS_CMD_SET_INFO', 'it lacks version or table size');
-  }
-  return { version: [version >> 16, (version >> 8) & 0xff, version & 0xff].join('.'), connectionTableSize };
 }

@@ -14,7 +14,7 @@ import {
   newDestination,
   setDestination,
 } from './destination.ts';
-import { decodeInfo, decodeTimeouts, setIpvsTimeouts } from './ipvs-config.ts';
+import { decodeTimeouts, setIpvsTimeouts } from './ipvs-config.ts';
 import { decodeStatistics } from './statistics.ts';
 import {
   decodeVirtualServer,
@@ -191,7 +191,6 @@ describe('the family', () => {
 describe('settings', () => {
   it('are read', () => {
     expect(decodeTimeouts(TIMEOUTS)).toEqual({ tcp: 900, tcpFin: 120, udp: 300 });
-    expect(decodeInfo(INFO)).toEqual({ version: '1.2.1', connectionTableSize: 4096 });
   });
 });
 
@@ -200,7 +199,6 @@ it('gives a value or ERR_NETLINK_DECODE for any bytes', () => {
   expectSafeDecoder((bytes) => decodeDestination(bytes, 'IPv4'), [LISTED_DESTINATION]);
   expectSafeDecoder((bytes) => ({ id: decodeFamilyId(bytes) }), [FAMILY]);
   expectSafeDecoder(decodeTimeouts, [TIMEOUTS]);
-  expectSafeDecoder(decodeInfo, [INFO]);
   expectSafeDecoder(decodeStatistics, [Buffer.from(STATISTICS, 'hex')]);
 });
 
@@ -245,7 +243,6 @@ TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0
 const FAMILY = capturedPayload(
   '2400000010000000b4c3006b8b0000a8' + '01020000' + '09000200495056530000000006000100200000',
 );
-const INFO = capturedPayload('2400000020000000b5c3006b8b00c0d20e01000008000100010201000800020000100000');
 const TIMEOUTS = capturedPayload(
   '2c00000020000000c6c3006bc70040d10c01000008000400840300000800050078000000080006002c010000',
 );

@@ -63,7 +63,7 @@ export function watchLog(group: number, listener: (packet: LoggedPacket | 'lost'
 }
 
 /** The packets in a datagram. Throws ERR_NETLINK_DECODE. */
-export function decodeLog(datagram: Uint8Array): LoggedPacket[] {
+function decodeLog(datagram: Uint8Array): LoggedPacket[] {
   return [...readMessages(datagram)]
     .filter(({ type }) => type === nfnlType(uapi.NFNL_SUBSYS_ULOG, uapi.NFULNL_MSG_PACKET))
     .map(({ payload }) => {

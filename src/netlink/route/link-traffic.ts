@@ -25,7 +25,7 @@ export function getLinkTraffic(netlink: Netlink, name: string): LinkTraffic | un
 }
 
 /** The request behind `getLinkTraffic`: unlike `linkQuery` it does not ask for the counters to be left out. */
-export function linkTrafficQuery(name: string): NetlinkRequest {
+function linkTrafficQuery(name: string): NetlinkRequest {
   return {
     type: RTM_GETLINK,
     flags: 0,

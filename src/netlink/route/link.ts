@@ -88,12 +88,7 @@ export type LinkSelector = ({ readonly index: number } | { readonly name: string
 
 /** The link with this index or name, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
 export function getLink(netlink: Netlink, which: LinkSelector): Link | undefined {
-  return getLinks(netlink, [which])[0];
-}
-
-/** As `getLink` for several, in one datagram. */
-export function getLinks(netlink: Netlink, which: readonly LinkSelector[]): (Link | undefined)[] {
-  return netlink.exchange([], which.map(linkQuery)).answers.map(answeredLink);
+  return answeredLink(netlink.exchange([], [linkQuery(which)]).answers[0]!);
 }
 
 /** The link in the answer to a `linkQuery`, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */

@@ -90,7 +90,7 @@ export function slowestHtbClass(netlink: Netlink, index: number): number {
 }
 
 /** None of another kind of qdisc. Throws ERR_NETLINK_DECODE. */
-export function decodeHtbClass(payload: Uint8Array): HtbClass[] {
+function decodeHtbClass(payload: Uint8Array): HtbClass[] {
   const { tcm_handle: handle, tcm_parent: parent } = tcmsg.decode(payload);
   const { TCA_KIND: kind, TCA_OPTIONS: options } = TCA.decode(payload, tcmsg.size);
   if (kind !== 'htb' || !options) return [];

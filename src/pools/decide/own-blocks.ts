@@ -12,7 +12,7 @@ const LOW_WATER = 0.2;
 /** A block is given back only if the others have so much more than that. */
 const HIGH_WATER = 2 * LOW_WATER;
 /** Of one family, on one node: 4,096 addresses in blocks of the default size. What wants more counts wrong. */
-export const MOST_OWN_BLOCKS = 64;
+const MOST_OWN_BLOCKS = 64;
 
 /** What this node does about its own blocks. */
 export interface OwnDecision {

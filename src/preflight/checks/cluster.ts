@@ -13,7 +13,7 @@ const CLOCK_FAILS_S = 300;
 export const NO_CLUSTER = 'nothing leads to an API server (cluster.api-server), and no --manifests are given';
 
 /** What is said where there is no API server to ask. */
-export function notAsked({ cluster: { origin } }: World, what: string): Outcome | undefined {
+function notAsked({ cluster: { origin } }: World, what: string): Outcome | undefined {
   if (origin.kind === 'api') return undefined;
   if (origin.kind === 'manifests')
     return skipped(`${what}: objects come from "${origin.folder}", not from an API server`);

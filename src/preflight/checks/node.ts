@@ -21,12 +21,8 @@ const capabilities: Check = {
   },
 };
 
-/** docs/security.md has the reasons at length. Exported for tests. */
-export function neededCapabilities({
-  mode,
-  cni,
-  iptablesVariant,
-}: KubeProxyConfig): { name: Capability; why: string }[] {
+/** docs/security.md has the reasons at length. */
+function neededCapabilities({ mode, cni, iptablesVariant }: KubeProxyConfig): { name: Capability; why: string }[] {
   return [
     { name: 'NET_ADMIN', why: 'rules, routes and links' },
     ...(mode !== 'nftables' && iptablesVariant !== 'nft' ? [{ name: 'NET_RAW', why: 'iptables-legacy' } as const] : []),

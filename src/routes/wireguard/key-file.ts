@@ -27,7 +27,7 @@ export function keyOfFile(path: string): Uint8Array {
 }
 
 /** The private key in a file; undefined when there is none. Throws ERR_ROUTES, errors of node:fs. */
-export function readKey(path: string): Uint8Array | undefined {
+function readKey(path: string): Uint8Array | undefined {
   let fd: number;
   try {
     fd = openSync(path, 'r');

@@ -51,7 +51,7 @@ export function connectionsOf(ports: readonly PortReport[]): readonly PortConnec
 }
 
 /** Counts flows to the addresses of a port by who answers them. Pure. */
-export function countConnections({ family, port, protocol }: PortReport, flows: Iterable<Flow>): PortConnections {
+function countConnections({ family, port, protocol }: PortReport, flows: Iterable<Flow>): PortConnections {
   const counts = new Map<string, number>();
   let total = 0;
   let isMore = false;

@@ -43,7 +43,7 @@ function defaultRouteLink(host: Netlink): number | undefined {
 }
 
 /** The default route of the lowest metric; of several the first. Pure. */
-export function bestDefault(routes: readonly Route[]): Route | undefined {
+function bestDefault(routes: readonly Route[]): Route | undefined {
   const defaults = routes.filter(({ destination, type }) => destination.prefixLength === 0 && type === RTN_UNICAST);
   return defaults.sort((a, b) => a.priority - b.priority)[0];
 }

@@ -63,7 +63,7 @@ export function watchTraces(
 }
 
 /** The events in a datagram of the multicast group. Throws ERR_NETLINK_DECODE. */
-export function decodeTraces(datagram: Uint8Array): TraceEvent[] {
+function decodeTraces(datagram: Uint8Array): TraceEvent[] {
   return [...readMessages(datagram)]
     .filter(({ type }) => type === nfnlType(NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_TRACE))
     .flatMap(({ payload }) => decodeTrace(payload) ?? []);
