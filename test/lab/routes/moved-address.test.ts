@@ -32,6 +32,7 @@ it.each(FAMILIES)(
       ...gateways.map((gateway) => `ip route replace default via ${gateway} dev br0`),
     ];
     node.namespace.run('sh', '-ec', commands.join('\n'));
+    await expect.poll(() => wayTo(node, near, family), { timeout: patient(15_000) }).toBe('br0');
     await expect.poll(reached, { timeout: patient(15_000) }).toEqual(all);
     await cluster.stop();
   },
