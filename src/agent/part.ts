@@ -20,6 +20,8 @@ export interface Part {
   readiness?(): Readiness;
   /** What of others is in the way of packets of pods, a sentence each. @default nothing */
   obstacles?(): readonly string[];
+  /** What of its own is otherwise than meant, and is left so: a sentence each, of which `nodeplane diff` tells more. @default nothing */
+  differences?(): readonly string[];
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *
@@ -53,10 +55,16 @@ export interface PodStanding {
   readonly lacks: string;
   /** What of others may drop their packets, a sentence each. */
   readonly obstacles: readonly string[];
+  /** What of their interfaces is otherwise than meant, a sentence each. */
+  readonly differences: readonly string[];
 }
 
 export function podStanding(parts: readonly Part[]): PodStanding {
-  return { lacks: whyNotReady(parts, 'cni'), obstacles: parts.flatMap((part) => part.obstacles?.() ?? []) };
+  return {
+    lacks: whyNotReady(parts, 'cni'),
+    obstacles: parts.flatMap((part) => part.obstacles?.() ?? []),
+    differences: parts.flatMap((part) => part.differences?.() ?? []),
+  };
 }
 
 /** What every part is given. */

@@ -9,6 +9,7 @@ import type { PodRanges } from '../pools/pod-ranges.ts';
 import { namedPodRanges } from '../routes/rule-settings.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { ForwardingGuard } from './guard/forwarding-guard.ts';
+import { LinkWatch } from './guard/link-watch.ts';
 import { PodLinks } from './guard/pod-links.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
 import { TrafficLimits } from './guard/traffic-limits.ts';
@@ -53,6 +54,7 @@ export class CniPart implements Part {
   readonly #forwarding: ForwardingGuard;
   readonly #limits: TrafficLimits;
   readonly #links: PodLinks;
+  readonly #linkWatch: LinkWatch;
   readonly #reclaimer: Reclaimer;
   /** Undefined: the routes are somebody else's, or the operator says the MTU. */
   readonly #podMtu: PodMtu | undefined;
@@ -122,6 +124,7 @@ export class CniPart implements Part {
     this.#forwarding = new ForwardingGuard({ dataDirs, clock, logger });
     this.#limits = new TrafficLimits(dataDirs);
     this.#links = new PodLinks(dataDirs, (task) => this.#workers.run(task));
+    this.#linkWatch = new LinkWatch({ dataDirs, clock, logger, run: (task) => this.#workers.run(task) });
     this.#reclaimer = new Reclaimer({
       dataDirs,
       registry,
@@ -161,6 +164,10 @@ export class CniPart implements Part {
     return this.#guard.obstacles();
   }
 
+  differences(): readonly string[] {
+    return this.#linkWatch.differences();
+  }
+
   compared(): readonly ComparedPart[] {
     return [this.#links, this.#guard, this.#limits];
   }
@@ -186,6 +193,7 @@ export class CniPart implements Part {
     this.#server.close();
     this.#reclaimer.stop();
     this.#forwarding.stop();
+    this.#linkWatch.stop();
     // These may wait for threads that hang, which end last.
     const ended = [this.#opening, this.#installer.stop()];
     await this.#service.stop();
@@ -233,6 +241,7 @@ export class CniPart implements Part {
     await this.#guard.start();
     if (this.#stopped) return;
     this.#forwarding.start();
+    this.#linkWatch.start();
     this.#lacks = undefined;
     await this.#installer.start();
     this.#reclaimer.start();

@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../core/index.ts';
 import { descriptorOf, peerCredentials } from '../../sys/index.ts';
@@ -46,7 +46,6 @@ export class ControlServer {
         // Those of the network must not take root's place.
         connections: new HttpConnections(),
       });
-      chmodSync(path, 0o600);
       logger.debug({ path }, 'The control socket listens');
     } catch (error) {
       logger.warn(

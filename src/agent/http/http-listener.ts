@@ -82,7 +82,7 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
   }
   const place = placeOf(options);
   const listen = () => void server.listen(place);
-  const stop = await keepListening({ server, listen, clock, failed });
+  const stop = await keepListening({ server, listen, clock, path: 'path' in place ? place.path : undefined, failed });
   return {
     close: () =>
       new Promise((resolve) => {

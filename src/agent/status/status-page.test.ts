@@ -45,7 +45,7 @@ const page = new StatusPage(
         api: undefined,
         manifests: '/etc/manifests',
         routes: undefined,
-        pods: () => ({ lacks: '', obstacles: [] }),
+        pods: () => ({ lacks: '', obstacles: [], differences: [] }),
         leftRoutes: () => '',
         addresses: undefined,
         ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:11249' },

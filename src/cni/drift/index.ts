@@ -37,11 +37,42 @@ export function linkDrift(host: Netlink, read: () => readonly WantedLink[]): rea
   return found.map(({ drift }) => drift);
 }
 
+/** What differs on the node's side, without looking into the pods. */
+export interface NodeSideDrift {
+  /** Of bridges and gateways, which are of many pods. */
+  readonly shared: readonly Drift[];
+  /** Of the ends of single pods; not of those whose link is gone, as it is in the middle of a DEL. */
+  readonly ofPods: readonly Drift[];
+}
+
+/** As `linkDrift`, of the node's side alone and without forwarding: some listings of the kernel. Arguments and errors as above. */
+export function nodeSideDrift(host: Netlink, read: () => readonly WantedLink[]): NodeSideDrift {
+  const { shared, ofPods } = lookAtNode(host, read());
+  const drifts = (findings: readonly Finding[]) => findings.filter(({ isGone }) => !isGone).map(({ drift }) => drift);
+  return { shared: drifts(shared), ofPods: drifts(ofPods) };
+}
+
 /** Mends what can be mended of it. Arguments as above. Throws the first error of the kernel that stays. */
 export function repairLinks(host: Netlink, read: () => readonly WantedLink[]): void {
+  repair(host, () => look(host, read()));
+}
+
+/**
+ * Mends bridges and gateways; the ends of pods only where there was no bridge, which took them out of it. What is done to a single pod
+ * may be meant. Arguments and errors as above.
+ */
+export function repairShared(host: Netlink, read: () => readonly WantedLink[]): void {
+  const isMissing = lookAtNode(host, read()).shared.some(({ drift }) => drift.difference === 'missing');
+  repair(host, () => {
+    const { shared, ofPods } = lookAtNode(host, read());
+    return isMissing ? [...shared, ...ofPods] : shared;
+  });
+}
+
+function repair(host: Netlink, find: () => readonly Finding[]): void {
   let failure: unknown;
   for (let round = 0; round < ROUNDS; round++) {
-    const mends = look(host, read()).flatMap((finding) => finding.mends);
+    const mends = find().flatMap((finding) => finding.mends);
     failure = undefined;
     for (const mend of mends) {
       try {
@@ -57,7 +88,12 @@ export function repairLinks(host: Netlink, read: () => readonly WantedLink[]): v
 }
 
 function look(host: Netlink, pods: readonly WantedLink[]): Finding[] {
-  if (pods.length === 0) return [];
+  const { shared, ofPods, linked } = lookAtNode(host, pods);
+  return [...forwardingFindings(pods), ...shared, ...ofPods, ...podEndFindings(host, linked)];
+}
+
+function lookAtNode(host: Netlink, pods: readonly WantedLink[]) {
+  if (pods.length === 0) return { shared: [], ofPods: [], linked: [] };
   const kernel = new KernelLinks(host);
   const linked: LinkedPod[] = [];
   const ofPods = pods.flatMap((pod): Finding[] => {
@@ -69,7 +105,7 @@ function look(host: Netlink, pods: readonly WantedLink[]): Finding[] {
       hostEndDifferences(kernel, pod, link),
     );
   });
-  return [...forwardingFindings(pods), ...bridgeFindings(kernel, pods), ...ofPods, ...podEndFindings(host, linked)];
+  return { shared: bridgeFindings(kernel, pods), ofPods, linked };
 }
 
 function goneFinding(kernel: KernelLinks, { key }: WantedLink): Finding {

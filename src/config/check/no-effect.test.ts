@@ -93,7 +93,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.routes.flannel.annotations': ['agent/routes/routes-part.ts', 'flannel.annotations'],
   'nodeplane.routes.flannel.netConf': ['config/file/flannel-net-conf.ts', 'nodeplane.routes.flannel.netConf'],
   'nodeplane.routes.flannel.subnetFile': ['agent/routes/routes-part.ts', 'subnetFile'],
-  'nodeplane.routes.interface': ['routes/sync/family-routes.ts', 'interfaceName'],
+  'nodeplane.routes.interface': ['routes/sync/grounds.ts', 'interfaceName'],
   'nodeplane.routes.masquerade.cidrs': ['routes/rules/node-elements.ts', 'ownPods'],
   'nodeplane.routes.masquerade.nonMasqueradeCIDRs': ['agent/routes/rule-settings.ts', 'exempt'],
   'nodeplane.routes.masquerade.randomFully': ['routes/rules/masquerade-chains.ts', 'randomFully'],

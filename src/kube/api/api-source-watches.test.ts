@@ -95,6 +95,32 @@ describe.each(['both', 'json'] as const)('watches (the server speaks %s)', (spea
     expect(t.recorder.log()).toEqual(['added Service demo/second']);
   });
 
+  it.each([
+    ['a bookmark tells it', () => services().bookmark()],
+    ['a list does', () => services().error({ code: 410, message: 'too old' })],
+  ])('take in what a backup that was put back has under known versions: %s', async (_, tell) => {
+    const ports = (port: number) => ({ spec: { ports: [{ port }] } });
+    const putBack = t.server.history.backup();
+    t.server.apply(apiService('demo/web', ports(81)));
+    for (let port = 90; port < 95; port++) t.server.apply(apiService('demo/other', ports(port)));
+    const isTold = (name: string, port: number) =>
+      eventually(() =>
+        expect(
+          t.recorder.events
+            .map(({ object }) => object)
+            .filter(({ metadata }) => metadata.name === name)
+            .at(-1),
+        ).toMatchObject(ports(port)),
+      );
+    await isTold('other', 94);
+    putBack();
+    t.server.apply(apiService('demo/web', ports(82)));
+    t.recorder.events.length = 0;
+    tell();
+    await isTold('web', 82);
+    expect(t.recorder.keys()).not.toContain('Service demo/other');
+  });
+
   it('go on after what takes an object in has failed', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     onTestFinished(() => warned.mockRestore());

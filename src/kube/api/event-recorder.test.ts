@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { type ApiClient, type ApiRequest, ApiStatusError } from './client/api-client.ts';
 import { EventRecorder } from './event-recorder.ts';
@@ -65,6 +65,18 @@ describe('EventRecorder', () => {
         },
       },
     ]);
+  });
+
+  it('is no leak of memory to the runtime when many wait for the server', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    refusals = Array.from({ length: 20 }, () => failure(503));
+    for (let i = 0; i < 20; i++) recorder.record(NODE, { ...STARTING, note: String(i) });
+    await clock.advance(0);
+    expect(sent).toHaveLength(20);
+    expect(warned.mock.calls).toEqual([]);
+    await clock.advance(10_000);
+    expect(sent).toHaveLength(40);
   });
 
   it('gives one name to what this node, or each node, tells again, also after a restart', async () => {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { type Clock, errorText, sleep, systemClock, tellFailure } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from './client/api-client.ts';
 import { backOffMs } from './client/back-off.ts';
@@ -72,6 +73,8 @@ export class EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    // Each that is being written listens for the end; there are no more than the burst lets out.
+    setMaxListeners(0, this.#stopping.signal);
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#refilledAt = this.#clock.now();

@@ -35,7 +35,9 @@ export const RTM_GETNEXTHOP = 106;
 // Multicast groups (enum rtnetlink_groups).
 export const RTNLGRP_LINK = 1;
 export const RTNLGRP_NEIGH = 3;
+export const RTNLGRP_IPV4_IFADDR = 5;
 export const RTNLGRP_IPV4_ROUTE = 7;
+export const RTNLGRP_IPV6_IFADDR = 9;
 export const RTNLGRP_IPV6_ROUTE = 11;
 export const RTNLGRP_NEXTHOP = 32;
 

@@ -1,6 +1,6 @@
 import type { Steps } from '../../core/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
-import { type Chain, formatRule } from '../rules/index.ts';
+import { type Chain, formatChance, formatRule } from '../rules/index.ts';
 import { type ProtocolName, protocolName } from './key-spaces.ts';
 import { endpointChainName } from './names.ts';
 
@@ -84,8 +84,7 @@ function chance(remaining: number): string | undefined {
   if (remaining === 1) return undefined;
   let text = chances.get(remaining);
   if (text === undefined) {
-    const probability = Math.round(2 ** 31 / remaining) / 2 ** 31;
-    text = `-m statistic --mode random --probability ${probability.toFixed(11)}`;
+    text = `-m statistic --mode random --probability ${formatChance(Math.round(2 ** 31 / remaining))}`;
     chances.set(remaining, text);
   }
   return text;

@@ -14,7 +14,7 @@ export { kernelTables, NftTables, tableDrift } from './nft/nft-tables.ts';
 export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
-export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
+export { formatChance, formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatRule } from './rule.ts';
+import { formatChance, formatRule } from './rule.ts';
 
 describe('formatRule', () => {
   it('puts the parts into iptables-save’s order', () => {
@@ -29,4 +29,16 @@ describe('formatRule', () => {
   ])('lets no comment end its argument: %j', (comment, written) => {
     expect(formatRule({ comment })).toBe(`-m comment --comment ${written}`);
   });
+});
+
+it.each([
+  [2 ** 31, '1.00000000000'],
+  [2 ** 30, '0.50000000000'],
+  [715_827_883, '0.33333333349'],
+  // 0.000244140625, between two: C prints the even one.
+  [2 ** 19, '0.00024414062'],
+  [3 * 2 ** 19, '0.00073242188'],
+  [0, '0.00000000000'],
+])('formatChance prints %i of 2^31 as %s', (units, text) => {
+  expect(formatChance(units)).toBe(text);
 });

@@ -43,6 +43,18 @@ export function formatRule(parts: RuleParts): string {
   return words.join(' ');
 }
 
+/**
+ * A chance as iptables-save prints it (`%.11f`): with 11 digits, of two that are as near the even one, as C does and `toFixed` does not.
+ *
+ * @param units of 2^-31, as the kernel keeps it (xt_statistic.h); up to 2^31
+ */
+export function formatChance(units: number): string {
+  const [scaled, one] = [BigInt(units) * 10n ** 11n, 2n ** 31n];
+  const [below, rest] = [scaled / one, 2n * (scaled % one)];
+  const digits = below + (rest > one || (rest === one && below % 2n === 1n) ? 1n : 0n);
+  return `${digits / 10n ** 11n}.${String(digits % 10n ** 11n).padStart(11, '0')}`;
+}
+
 /** In every jump to a proxy's chain that kube-proxy or nodeplane makes. */
 export const PROXY_JUMP = /--comment "(kubernetes|kube-proxy) /;
 

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, specialRange } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, ipEquals, specialRange } from '../../core/index.ts';
 import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
@@ -7,7 +7,7 @@ import { RTPROT_NODEPLANE } from './route-object.ts';
 type Role = 'underlay' | 'obstacle' | `device ${string}`;
 
 /**
- * Notices that others changed our routes, or a link they rest on. Links are compared with what was last read of them: the
+ * Notices that others changed our routes, a link they rest on, or which link has the node's address. Links are compared with what was last read of them: the
  * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word, and
  * the loss of its carrier its nexthop objects with their routes (nexthop_flush_dev), so that the link is all there is to go by.
  */
@@ -15,6 +15,9 @@ export class KernelWatch {
   readonly #family: IpFamily;
   readonly #ownPort: number;
   readonly #links = new Map<Role, Pick<Link, 'index' | 'name' | 'flags' | 'mtu'>>();
+  /** The node's own, and whether it has gone from its link. */
+  #address: IpAddress | undefined;
+  #addressIsGone = false;
   #tunnel: number | undefined;
   #tunnelIsOurs = false;
   /** Whose neighbour entries we have just deleted, as text. */
@@ -31,6 +34,12 @@ export class KernelWatch {
   seen(role: Role, link: Link | undefined): void {
     if (link) this.#links.set(role, link);
     else this.#links.delete(role);
+  }
+
+  /** The node's address, by which the underlay was just looked for. */
+  addressIs(address: IpAddress | undefined): void {
+    this.#address = address;
+    this.#addressIsGone = false;
   }
 
   /**
@@ -69,6 +78,7 @@ export class KernelWatch {
   #interest(): Parameters<typeof watchNetwork>[0] {
     return {
       links: true,
+      addresses: true,
       protocols: [RTPROT_NODEPLANE],
       neighbourLinks: this.#tunnel === undefined ? [] : [this.#tunnel],
       exceptFrom: [this.#ownPort],
@@ -79,6 +89,14 @@ export class KernelWatch {
     switch (event.kind) {
       case 'lost':
         return true;
+      case 'address': {
+        const { address, index } = event.address;
+        if (!this.#address || !ipEquals(address, this.#address)) return false;
+        // Without it nothing can be done: where it comes, or comes back to, there are no routes. A renewed lease is told, too.
+        const isMoved = this.#addressIsGone || this.#links.get('underlay')?.index !== index;
+        this.#addressIsGone = event.deleted;
+        return isMoved && !event.deleted;
+      }
       case 'route':
         return event.route.family === this.#family;
       case 'nexthop':

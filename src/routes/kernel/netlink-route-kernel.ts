@@ -70,6 +70,7 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   attachment({ address, interfaceName }: UnderlayChoice): Attachment | undefined {
+    this.#watch.addressIs(address);
     const all = listAddresses(this.#netlink, { family: this.#family });
     const named = interfaceName === undefined ? undefined : getLink(this.#netlink, { name: interfaceName });
     if (interfaceName !== undefined && !named) return undefined;

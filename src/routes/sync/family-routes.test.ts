@@ -41,6 +41,24 @@ describe('routes of one family', () => {
     },
   );
 
+  it('follow the node’s address to another link within a minute when nobody tells', async () => {
+    const { clock, kernel, routes, events } = world('auto');
+    for (const node of [OWN, numberedNode(2), far(3)]) routes.nodeChanged(node);
+    const bridge = kernel.addLink({ name: 'br0' });
+    routes.start();
+    await clock.advance(100);
+    kernel.moveAddresses('eth0', 'br0');
+    expect(await routes.verify()).toMatchObject([{ object: 'interface to the other nodes', difference: 'changed' }]);
+    await clock.advance(61_000);
+    expect(events.flatMap((event) => (event.kind === 'driftFound' ? event.drifts : []))).toMatchObject([
+      { ours: ['10.0.0.1 dev br0 (2) mtu 1500'], theirs: ['10.0.0.1 dev eth0 (1) mtu 1500'] },
+    ]);
+    expect(await routes.verify()).toEqual([]);
+    const direct = (await kernel.list(undefined)).filter((object) => object.kind === 'nexthop' && !object.onlink);
+    expect(direct).toMatchObject([{ outInterface: bridge }]);
+    await routes.stop();
+  });
+
   it('are the same without nexthop objects', async () => {
     const texts = [];
     for (const usesNexthops of [true, false]) {

@@ -3,7 +3,6 @@ import {
   type Clock,
   type Drift,
   type IpAddress,
-  type IpFamily,
   inSlices,
   nothingToCompare,
   type Steps,
@@ -11,30 +10,20 @@ import {
   type Timer,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { RoutePlanner } from '../plan/planner.ts';
-import { deviceNames, type RouteSettings, type TunnelDevice, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
-import { type Attachment, noUnderlay } from '../plan/underlay.ts';
-import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
 import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
+import { type GroundOptions, Grounds, mtuOf } from './grounds.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { type DatedStanding, RouteTally } from './tally.ts';
 
-export interface FamilyRoutesOptions {
-  readonly family: IpFamily;
+export interface FamilyRoutesOptions extends GroundOptions {
   /** The Node object of this machine. */
   readonly nodeName: string;
-  readonly settings: RouteSettings;
-  /** The interface that leads to the other nodes. @default the one that has the node's address */
-  readonly interfaceName?: string | undefined;
   /** The node's address, in place of the InternalIP of its Node object. */
   readonly address?: IpAddress | undefined;
   /** The ranges of this node's pods, in place of those of its Node object. @default those */
   readonly podRanges?: readonly Cidr[] | undefined;
-  /** What the families share where the tunnel is WireGuard. */
-  readonly wireguard?: SharedTunnel | undefined;
-  readonly kernel: RouteKernel;
   readonly clock: Clock;
   readonly observe: RouteObserver;
 }
@@ -58,6 +47,7 @@ export class FamilyRoutes {
   readonly #options: FamilyRoutesOptions;
   readonly #planner: RoutePlanner;
   readonly #kernel: KernelRoutes;
+  readonly #grounds: Grounds;
   readonly #runner: SyncRunner;
   readonly #tally: RouteTally;
   /** What the Node object of this machine says. It stays in force while there is none: pods go on living. */
@@ -78,6 +68,7 @@ export class FamilyRoutes {
     const { family, nodeName, settings, kernel, clock } = options;
     this.#options = options;
     this.#planner = new RoutePlanner(family, nodeName, settings);
+    this.#grounds = new Grounds(options);
     this.#kernel = new KernelRoutes(kernel, clock, () => this.#runner.requestFull());
     this.#tally = new RouteTally(clock.wallTime.bind(clock), (name, reason) =>
       this.#tell({ kind: 'leftOut', name, reason }),
@@ -137,7 +128,9 @@ export class FamilyRoutes {
 
   /** In what the kernel differs from what was written; between syncs. Rejects with KernelError, ERR_ROUTES. */
   async verify(): Promise<Drift[]> {
-    return this.#ground ? this.#kernel.drifts(this.#ground) : [];
+    if (!this.#ground) return [];
+    const moved = await this.#grounds.drifts(this.#ground);
+    return [...moved, ...(await this.#kernel.drifts(this.#ground))];
   }
 
   /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
@@ -165,8 +158,7 @@ export class FamilyRoutes {
   mtu(): number | undefined {
     if (this.#mtu !== undefined || !this.#own) return this.#mtu;
     try {
-      const attachment = this.#attachment(this.#own);
-      return this.#tunnelOf(this.#own, attachment).tunnel?.mtu ?? attachment.mtu;
+      return this.#grounds.mtu(this.#own);
     } catch {
       // The sync says why.
       return undefined;
@@ -223,7 +215,7 @@ export class FamilyRoutes {
   async #syncAll(own: Peer): Promise<number> {
     const { family, wireguard } = this.#options;
     this.#ground = undefined;
-    const ground = await this.#groundOf(own);
+    const ground = await this.#grounds.of(own, this.#serviceRanges);
     this.#noteMtu(mtuOf(ground));
     this.#planner.setOwn(ground.own);
     // In one go: plans of different times could want the same.
@@ -257,41 +249,6 @@ export class FamilyRoutes {
     const refusal = this.#kernel.refusalOf(name);
     const reason = plan && refusal === undefined ? undefined : (this.#planner.objectionTo(name) ?? refusal);
     this.#tally.set(name, { plan, reason, isRefused: refusal !== undefined });
-  }
-
-  async #groundOf(own: Peer): Promise<Ground> {
-    const { family, kernel } = this.#options;
-    const attachment = this.#attachment(own);
-    const { tunnel, wireguardKey } = this.#tunnelOf(own, attachment);
-    const underlay = { ...attachment, routed: await kernel.routedWithin(attachment) };
-    const { ranges, mac } = own;
-    const serviceRanges = this.#serviceRanges;
-    const common = { underlay, ranges, mac, serviceRanges };
-    return { own: { ...common, wireguardKey }, tunnel, deviceNames: deviceNames(family) };
-  }
-
-  /** @throws ERR_ROUTES when no interface leads to the other nodes */
-  #attachment(own: Peer): Attachment {
-    const { interfaceName, kernel } = this.#options;
-    const address = interfaceName === undefined ? own.address : undefined;
-    const attachment = kernel.attachment({ address, interfaceName });
-    if (!attachment) throw noUnderlay(interfaceName, own.address);
-    return attachment;
-  }
-
-  /** @throws ERR_ROUTES when the interface's packets are too small for a tunnel */
-  #tunnelOf({ ranges, mac }: Peer, attachment: Attachment): { tunnel?: TunnelDevice; wireguardKey?: Uint8Array } {
-    const { settings, wireguard } = this.#options;
-    switch (tunnelKind(settings)) {
-      case undefined:
-        return {};
-      case 'vxlan':
-        return { tunnel: tunnelDevice(settings, attachment, ranges, mac) };
-      case 'wireguard': {
-        const { publicKey, mtu } = wireguard!.ground(attachment);
-        return { tunnel: wireguardDevice(ranges, mtu), wireguardKey: publicKey };
-      }
-    }
   }
 
   #noteMtu(mtu: number): void {
@@ -330,10 +287,6 @@ export class FamilyRoutes {
   #tell(happening: RouteHappening): void {
     this.#options.observe({ family: this.#options.family, ...happening });
   }
-}
-
-function mtuOf({ own, tunnel }: Ground): number {
-  return tunnel?.mtu ?? own.underlay.mtu;
 }
 
 function ownEndOf(ground: Ground): OwnEnd {

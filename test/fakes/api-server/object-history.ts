@@ -80,6 +80,20 @@ export class ObjectHistory {
     this.#compacted = this.#version;
   }
 
+  /** A backup; calling it puts everything back to what it is now, as if nothing had happened since. Nobody is told. */
+  backup(): () => void {
+    const [version, tables] = [
+      this.#version,
+      [...this.#objects].map(([name, table]) => [name, new Map(table)] as const),
+    ];
+    return () => {
+      this.#version = version;
+      this.#changes = this.#changes.filter((change) => change.version <= version);
+      this.#objects.clear();
+      for (const [name, table] of tables) this.#objects.set(name, new Map(table));
+    };
+  }
+
   /** Returns how to stop listening. */
   listen(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);

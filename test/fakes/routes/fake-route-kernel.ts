@@ -182,6 +182,13 @@ export class FakeRouteKernel implements RouteKernel {
     this.#tell();
   }
 
+  /** A link's addresses are another's from now on; nobody is told. */
+  moveAddresses(from: string, to: string): void {
+    const [source, target] = [from, to].map((name) => [...this.#links.values()].find((one) => one.name === name)!);
+    target!.addresses = source!.addresses;
+    source!.addresses = [];
+  }
+
   /** Removes the n-th of our objects, counted round; nothing when there is none. */
   removeObject(n: number): void {
     const keys = [...this.#objects.keys()];

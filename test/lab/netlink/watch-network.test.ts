@@ -60,6 +60,8 @@ function short(event: NetworkEvent): string {
   switch (event.kind) {
     case 'link':
       return `${verb} link ${event.link.name} ${event.link.up ? 'up' : 'down'}`;
+    case 'address':
+      return `${verb} address ${formatIp(event.address.address)}`;
     case 'route':
       return `${verb} route ${formatCidr(event.route.destination)}`;
     case 'nexthop':
@@ -113,6 +115,17 @@ describe('a watch over the network', () => {
       );
     expect(events.find(({ kind }) => kind === 'route')).toMatchObject({ route: { nexthopId: 7, protocol: OURS } });
     expect(events.find(({ kind }) => kind === 'nexthop')).toMatchObject({ nexthop: { gateway: parseIp('10.1.0.2') } });
+  });
+
+  it('tells of addresses that are good everywhere, and not of those that each link has', async () => {
+    follow({ addresses: true, exceptFrom: [netlink.portId] });
+    node.run('ip', 'address', 'del', '10.1.0.1/16', 'dev', 'eth0');
+    node.run('ip', 'address', 'add', 'fe80::99/64', 'dev', 'cni0', 'nodad');
+    node.run('ip', 'address', 'add', '10.1.0.1/16', 'dev', 'cni0');
+    node.run('ip', 'address', 'add', 'fd00::5/64', 'dev', 'cni0', 'nodad');
+    await expect
+      .poll(() => events.map(short))
+      .toEqual(['deleted address 10.1.0.1', 'new address 10.1.0.1', 'new address fd00::5']);
   });
 
   it('takes a port that leaves its bridge for no deleted link', async () => {

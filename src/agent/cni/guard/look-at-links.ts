@@ -9,20 +9,33 @@ export interface LinkTask {
   readonly links: readonly string[];
   /** Mend what can be mended, in place of telling what differs. */
   readonly repair: boolean;
+  /** Nothing in the pods is looked at, and only what pods share is mended. @default false */
+  readonly onNode?: boolean;
 }
 
 /** What differs, nothing after a repair; or why it cannot be told, or mended. */
-export type LinkReport = { readonly drifts: readonly Drift[] } | { readonly failure: string };
+export type LinkReport =
+  | {
+      readonly drifts: readonly Drift[];
+      /** Those of them of what pods share, where the node's side alone was looked at. */
+      readonly shared?: readonly Drift[];
+    }
+  | { readonly failure: string };
 
 /** Compares the interfaces of this node's pods with what their ADDs noted, or mends them. Holds up the thread; never rejects. */
-export async function lookAtLinks({ links, repair }: LinkTask): Promise<LinkReport> {
+export async function lookAtLinks({ links, repair, onNode = false }: LinkTask): Promise<LinkReport> {
   try {
-    const { linkDrift, repairLinks, wantedLink } = await loadLinkDrift();
+    const { linkDrift, nodeSideDrift, repairLinks, repairShared, wantedLink } = await loadLinkDrift();
     const read = () => notedLinks(links, wantedLink);
     return withNetlink(NETLINK_ROUTE, (host) => {
-      if (!repair) return { drifts: linkDrift(host, read) };
-      repairLinks(host, read);
-      return { drifts: [] };
+      if (repair) {
+        if (onNode) repairShared(host, read);
+        else repairLinks(host, read);
+        return { drifts: [] };
+      }
+      if (!onNode) return { drifts: linkDrift(host, read) };
+      const { shared, ofPods } = nodeSideDrift(host, read);
+      return { drifts: [...shared, ...ofPods], shared };
     });
   } catch (error) {
     return { failure: errorText(error) };

@@ -2,8 +2,8 @@ import { type ComparedPart, type Drift, NodeplaneError } from '../../../core/ind
 import type { LinkReport, LinkTask } from './look-at-links.ts';
 
 /**
- * The interfaces of pods and what they are connected to, by the notes that their ADDs left. Nobody watches them, because every pod that
- * comes or goes changes them: they are looked at when somebody asks.
+ * The interfaces of pods and what they are connected to, by the notes that their ADDs left. Nobody listens to the kernel for them, because
+ * every pod that comes or goes changes them: they are looked at when somebody asks, and those of the node now and then (LinkWatch).
  */
 export class PodLinks implements ComparedPart {
   readonly name = 'interfaces of pods';

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { CNI_ERROR } from '../../../cni/index.ts';
@@ -64,9 +64,9 @@ export class CniServer {
         server,
         listen: () => void server.listen({ path, backlog: 1024 }),
         clock,
+        path,
         failed: (error) => logger.error({ err: error }, 'The CNI server cannot accept anybody for now'),
       });
-      chmodSync(path, 0o600);
     } catch (cause) {
       throw new NodeplaneError('ERR_CNI_SOCKET', `The CNI server cannot listen on "${path}"`, {
         facts: { path },

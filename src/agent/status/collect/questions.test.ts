@@ -36,7 +36,7 @@ const GOOD: StatusFacts = {
   peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
   leftRoutes: '',
   addresses: { ranges: [], lacking: '' },
-  pods: { lacks: '', obstacles: [] },
+  pods: { lacks: '', obstacles: [], differences: [] },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
   ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
   commands: ownCommands({ metrics: '127.0.0.1:10249', lockDir: '/run/nodeplane', argv: [] }),
@@ -60,9 +60,11 @@ it('answers eight questions in their order, with a number and an age each', () =
 
 it('says why pods cannot be made, once: not at the start, nor of somebody who stands by', () => {
   const messages = (facts: Partial<StatusFacts>) =>
-    answerAll({ ...GOOD, pods: { lacks: '3 pods are not connected to "cni0"', obstacles: [] }, ...facts }).problems.map(
-      ({ message }) => message,
-    );
+    answerAll({
+      ...GOOD,
+      pods: { lacks: '3 pods are not connected to "cni0"', obstacles: [], differences: [] },
+      ...facts,
+    }).problems.map(({ message }) => message);
   expect(messages({})).toEqual(['Pods cannot be made: 3 pods are not connected to "cni0"']);
   expect(messages({ upSeconds: 20 })).toEqual([]);
   expect(messages({ standsByFor: 'process 7 (nodeplane)' })).toEqual([]);
@@ -72,7 +74,10 @@ it('says why pods cannot be made, once: not at the start, nor of somebody who st
 });
 
 it('says what others have in the way of packets of pods', () => {
-  const { questions, problems } = answerAll({ ...GOOD, pods: { lacks: '', obstacles: ['Chain "x" refuses them'] } });
+  const { questions, problems } = answerAll({
+    ...GOOD,
+    pods: { lacks: '', obstacles: ['Chain "x" refuses them'], differences: [] },
+  });
   expect(problems).toEqual([{ question: 'rules', message: 'Chain "x" refuses them', command: 'nodeplane preflight' }]);
   expect(questions.find(({ id }) => id === 'rules')).toMatchObject({ verdict: 'problem', value: 0 });
 });

@@ -203,6 +203,7 @@ function services({ services: { counts, troubled }, families, age, commands }: S
 
 function rules({ families, mode, age, pods, commands }: StatusFacts): Answer {
   const inTheWay = pods.obstacles.map((message) => ({ message, command: commands.preflight }));
+  const changed = pods.differences.map((message) => ({ message, command: commands.diff }));
   const wrong = families.flatMap(({ family, drift, unverified }) => {
     const command = LOOK_AT_RULES[mode]?.[family] ?? 'nft list ruleset';
     return [
@@ -210,7 +211,7 @@ function rules({ families, mode, age, pods, commands }: StatusFacts): Answer {
       ...(unverified ? [{ message: `${family}: the kernel cannot be read back: ${unverified}`, command }] : []),
     ];
   });
-  const problems = [...wrong, ...inTheWay];
+  const problems = [...wrong, ...inTheWay, ...changed];
   const verified = families.map(({ verifiedAt }) => verifiedAt);
   const differences = families.reduce((sum, { driftTotal }) => sum + driftTotal, 0);
   const untold = differences - families.reduce((sum, { drift }) => sum + drift.length, 0);

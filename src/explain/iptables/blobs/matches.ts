@@ -1,3 +1,4 @@
+import { formatChance } from '../../../proxy/rules/index.ts';
 import type { Extension, Option } from '../parse-rule.ts';
 import {
   type Blob,
@@ -104,14 +105,11 @@ function addrtype(blob: Blob): Option[] {
   ];
 }
 
-/** What a probability of 1 is in the kernel. */
-const CERTAIN = 0x8000_0000;
-
 /** xt_statistic_info: `u16 mode, flags; u32 probability`, or `u32 every, packet`, one less than said; <linux/netfilter/xt_statistic.h>. */
 function statistic(blob: Blob): Option[] | undefined {
   const [mode, inverted, number] = [blob.u16(0), blob.has(2, 1), blob.u32(4)];
   if (mode === 0) {
-    return [option('--mode', ['random']), option('--probability', [(number / CERTAIN).toFixed(11)], inverted)];
+    return [option('--mode', ['random']), option('--probability', [formatChance(number)], inverted)];
   }
   if (mode !== 1) return undefined;
   return [option('--mode', ['nth']), option('--every', [number + 1], inverted), option('--packet', [blob.u32(8)])];

@@ -50,6 +50,8 @@ export class Reflector {
   #cache: ResourceCache;
   /** Where to go on watching; undefined: everything has to be listed. */
   #version: string | undefined;
+  /** How far the server was when it was last followed. */
+  #followed: string | undefined;
   #complete = false;
   /** How lists are read: in the watch; not there this time, since that failed; never there, since the server cannot. */
   #streaming: 'wanted' | 'skipped' | 'unsupported' = 'wanted';
@@ -185,15 +187,27 @@ export class Reflector {
 
   #liveEvent(event: WatchEvent): void {
     if (event.type === 'ERROR') throw this.#statusError(event.status);
-    if (event.version !== undefined && isOlder(event.version, this.#version)) {
-      // The server's store was put back to an earlier state: nothing that was known of it holds any more.
-      throw new ApiStatusError(this.#attempt(), 410, `its version ${event.version} is older than ${this.#version}`);
-    }
+    this.#follow(event.version);
     if (event.type !== 'BOOKMARK') {
       this.#apply(event);
       this.#works();
     }
     this.#version = event.version ?? this.#version;
+  }
+
+  /**
+   * Takes note of how far the server is. Where that is less far than it was, its store was put back to an earlier state, and what has
+   * changed since is counted by the same numbers as what was known: nothing of it holds any more.
+   *
+   * @throws ApiStatusError 410 then
+   */
+  #follow(version: string | undefined): void {
+    if (version === undefined) return;
+    const before = this.#followed;
+    this.#followed = version;
+    if (!isOlder(version, before)) return;
+    this.#cache.forgetVersions();
+    throw new ApiStatusError(this.#attempt(), 410, `its version ${version} is older than ${before}`);
   }
 
   #apply({ type, object }: Extract<WatchEvent, { object: unknown }>): void {
@@ -208,6 +222,7 @@ export class Reflector {
   }
 
   #listed(version: string | undefined, started: number, streamed: boolean): void {
+    this.#follow(version);
     this.#tell(this.#cache.finishList());
     this.#version = version;
     const seconds = (this.#options.clock.now() - started) / 1000;

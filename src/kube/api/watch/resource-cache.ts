@@ -57,6 +57,11 @@ export class ResourceCache {
     this.#nameless = 0;
   }
 
+  /** The server's store is another one: that an object has the version it had says nothing any more. Nothing is deleted by that. */
+  forgetVersions(): void {
+    for (const [name, known] of this.#known) this.#known.set(name, { ...known, version: '' });
+  }
+
   /** Ends the list: whatever was not in it is gone. */
   finishList(): readonly ObjectEvent[] {
     const listed = this.#listed;

@@ -1,0 +1,40 @@
+import { afterAll, expect, it } from 'vitest';
+import { removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { createCluster, FAMILIES, wayTo } from './cluster.ts';
+
+// A bridge is put over the interface that leads to the other nodes, as for guests of libvirt: the node's address moves to it.
+
+afterAll(removeAll);
+
+it.each(FAMILIES)(
+  'routes and tunnel follow the node’s address to another interface (%s)',
+  async (family) => {
+    const cluster = await createCluster();
+    const [node] = cluster.nodes;
+    const [here, near, far] = cluster.pods;
+    await cluster.start('--routes', 'auto');
+    const reached = async () => [
+      await cluster.ask(here, near, family),
+      await cluster.ask(near, here, family),
+      await cluster.ask(here, far, family),
+    ];
+    const all = [near, here, far].map(({ name }) => expect.stringContaining(`${name} saw `));
+    await expect.poll(reached).toEqual(all);
+    const { gateways } = cluster.lab.wire;
+    const commands = [
+      'ip link add br0 type bridge',
+      'ip link set br0 address $(cat /sys/class/net/eth0/address) up',
+      'ip link set eth0 master br0',
+      'ip address flush dev eth0 scope global',
+      'ip address add 192.168.50.1/24 dev br0',
+      'ip address add fd00:50::1/64 dev br0 nodad',
+      ...gateways.map((gateway) => `ip route replace default via ${gateway} dev br0`),
+    ];
+    node.namespace.run('sh', '-ec', commands.join('\n'));
+    await expect.poll(() => wayTo(node, near, family), { timeout: patient(15_000) }).toBe('br0');
+    await expect.poll(reached, { timeout: patient(15_000) }).toEqual(all);
+    await cluster.stop();
+  },
+  patient(120_000),
+);
