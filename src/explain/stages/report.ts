@@ -286,8 +286,12 @@ export class Report {
       const otherwise = first ? ` If that changes nothing: ${first.text}.` : '';
       return { verdict: 'unknown', cause: `Cannot tell: ${doubt}.${otherwise}`, also: [] };
     }
-    if (first) return { verdict: all.length > 0 ? 'fails' : 'partly', finding: first, cause: `${first.text}.`, also };
-    const unknown = used.filter((state) => state.unknown !== undefined);
+    const unknown = used.filter(({ finding, unknown: reason }) => !finding && reason !== undefined);
+    if (first && all.length > 0) return { verdict: 'fails', finding: first, cause: `${first.text}.`, also };
+    if (first) {
+      const untold = unknown.length > 0 ? `; of ${unknown.length} it cannot be told` : '';
+      return { verdict: 'partly', finding: first, cause: `${first.text}${untold}.`, also };
+    }
     const [unsure] = this.#unknown;
     if (unsure) {
       const { text, finding } = unsure;
