@@ -185,8 +185,13 @@ export class Report {
     else this.#unknown.push({ text: `it may be that ${finding.text}, by ${unsure}` });
   }
 
-  /** Something that decides about what was found is not known: no verdict holds. */
-  doubt(text: string): void {
+  /**
+   * Something that decides about what was found is not known: no verdict holds.
+   *
+   * @param stage where it was met. @default none that is shown
+   */
+  doubt(text: string, stage?: StageName): void {
+    if (stage) this.stage(stage, 'unknown', text);
     this.#doubts.push(text);
   }
 
@@ -289,8 +294,10 @@ export class Report {
     const unknown = used.filter(({ finding, unknown: reason }) => !finding && reason !== undefined);
     if (first && all.length > 0) return { verdict: 'fails', finding: first, cause: `${first.text}.`, also };
     if (first) {
+      const [further] = this.#unknown;
       const untold = unknown.length > 0 ? `; of ${unknown.length} it cannot be told` : '';
-      return { verdict: 'partly', finding: first, cause: `${first.text}${untold}.`, also };
+      const others = further ? `; whether others work cannot be told: ${further.text}` : untold;
+      return { verdict: 'partly', finding: first, cause: `${first.text}${others}.`, also };
     }
     const [unsure] = this.#unknown;
     if (unsure) {

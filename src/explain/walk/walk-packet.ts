@@ -313,10 +313,12 @@ function walkOnce(
       packet.iif = origin;
     }
     const { destination } = packet.ends;
+    const bridge = origin === 'this host' ? undefined : host.switchedBy?.(packet);
     const ended = through('prerouting');
     if (ended) return ended;
     // What comes back in by lo keeps the way it was sent by (loopback_xmit: skb_dst_force), unless it is for somebody else now.
-    const isRouted = origin === 'this host' && packet.ends.destination.text === destination.text;
+    const isRouted = (bridge || origin === 'this host') && packet.ends.destination.text === destination.text;
+    if (bridge && isRouted) way = { oif: bridge, local: false };
     const refused = isRouted ? undefined : routed();
     if (refused) return refused;
     const { oif, local } = way!;

@@ -63,7 +63,7 @@ export function lookAtEnds(
     const { end, steps } = way.result;
     if (end.kind === 'cannot tell') {
       const where = end.at ? ` past ${placeOf(end.at)}` : '';
-      report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
+      report.doubt(`cannot tell${where}: ${end.about} is not simulated`, 'others');
     } else if (!isRefused(way)) passed++;
     // What our own rules refuse of a Service is compared with the plan.
     else if (!wanted || !isOurs(steps.at(-1)!, mode) || isOwnPolicy(steps.at(-1)!)) tellRefusal(way);

@@ -41,13 +41,13 @@ export function lookAtRules(
     walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node), { sentBefore });
   const { branches, complete } = walked();
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
-  if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
+  if (!complete) report.doubt('the rules have more ways than are walked', 'rules');
   const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
   const ends = new Set<string>();
   const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
   for (const { result, choices, goal } of ways) {
     if (!goal) {
-      report.cannotTell('rules', 'where the rules send the packet is not known');
+      report.doubt('where the rules send the packet is not known', 'rules');
       continue;
     }
     if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
@@ -69,7 +69,7 @@ export function lookAtRules(
     const taken = ways.filter((way) => isTakenHere(asked, wanted!, way, node));
     if (taken[0]) {
       const text = `packets end at ${taken[0].goal!.address}, a process of this node that is no endpoint`;
-      report.cannotTell('rules', `${text}: whether it answers in their place is not known here`);
+      report.doubt(`${text}: whether it answers in their place is not known here`, 'rules');
     }
     const others = ways.filter((way) => !taken.includes(way));
     if (others.length > 0) compareWithPlan({ asked, planned, wanted: wanted!, ways: others, node, report });
