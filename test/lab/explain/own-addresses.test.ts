@@ -7,8 +7,8 @@ import { answers, Faults } from './faults.ts';
 
 const [AT_BRIDGE, AT_BRIDGE_6] = ['10.51.0.1', 'fd00:5d::1'];
 const [VIP_4, VIP_6] = ['10.96.0.12', 'fd00:10:96::12'];
-/** The node does not listen on it. */
-const OF_POD = 8097;
+/** The node does not listen on these. */
+const [OF_POD, OF_OTHER] = [8097, 8096];
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, web2, client, outside } = world;
@@ -102,6 +102,18 @@ it('of the node and of a pod that another one of its link knows', async () => {
   const { answer, works } = await expectNotWrong(`${web.ip()}:${OF_POD}`, client, web.ip(), OF_POD);
   expect(works).toBe(true);
   expect(answer.cause).toContain('both this node and a pod on the client’s link');
+});
+
+it('of a pod in which nobody listens, and of one beside it which answers', async () => {
+  await web2.serve({ port: OF_OTHER });
+  faults.ip(`addr add ${web.ip()}/32 dev lo`, `addr del ${web.ip()}/32 dev lo`, web2);
+  const mac = web2.namespace.run('cat', '/sys/class/net/eth0/address').trim();
+  const found = `neigh replace ${web.ip()} lladdr ${mac} dev eth0 nud reachable`;
+  faults.ip(found, `neigh del ${web.ip()} dev eth0`, client);
+  const { answer, works } = await expectNotWrong(`${web.ip()}:${OF_OTHER}`, client, web.ip(), OF_OTHER);
+  expect({ works, verdict: answer.verdict }, answer.cause).toEqual({ works: true, verdict: 'unknown' });
+  await web2.stopServing({ port: OF_OTHER });
+  await faults.expectCode(`${web.ip()}:${OF_OTHER}`, client.ip(), 'target-port');
 });
 
 it.each(['reachable', 'stale'])('of a pod, at which the node has heard of another before (%s)', async (state) => {
