@@ -52,7 +52,8 @@ export function change(set: string, { packet, facts }: Pick<Asked, 'packet' | 'f
 /** Whether rules have changed a set on the packet's way, or for packets before it. */
 function isChanged(set: string, { packet, facts }: Pick<Asked, 'packet' | 'facts'>): boolean {
   const isLater = packet.flow !== undefined || packet.isInvalid;
-  return packet.changedSets.has(set) || (isLater && facts.changedSets?.has(set) === true);
+  const isLeft = packet.changedSets.has(set) || packet.sentBefore?.changedSets.has(set) === true;
+  return isLeft || (isLater && facts.changedSets?.has(set) === true);
 }
 
 /** Looks a packet up in a set, unless rules have changed that. */

@@ -29,8 +29,9 @@ export function remember(
 ): void {
   const set = rules.getSet({ kind: 'set', family, table, name });
   if (!set) return;
-  const own = REMEMBERED.get(packet) ?? new Map<string, Entry>();
+  const own = new Map(memoryOf(packet));
   REMEMBERED.set(packet, own);
+  if (!isOwnTable(table)) packet.changedSets.add(`nf_tables ${idOf(set, '')}`);
   const length = keyLength(set);
   const wanted = length === undefined ? undefined : registers.read(key, length);
   if (!wanted?.isKnown) {
@@ -40,6 +41,11 @@ export function remember(
   const id = idOf(set, wanted.bytes);
   if (operation === 'delete') own.set(id, 'gone');
   else if (!elementFor(set, wanted.bytes, rules, packet)) own.set(id, elementOf(wanted, data, set, registers));
+}
+
+/** What rules have done for a packet, or for the same one before. */
+function memoryOf(packet: Packet): ReadonlyMap<string, Entry> | undefined {
+  return REMEMBERED.get(packet) ?? (packet.sentBefore && REMEMBERED.get(packet.sentBefore));
 }
 
 function elementOf(key: KnownBytes, data: Dynset['data'], set: NftSet, registers: Registers): Entry {
@@ -69,19 +75,19 @@ export function isChangedBefore(set: NftSet, rules: Rules, packet: Packet): bool
 
 /** The element with a key that the packet's rules have left there, or else the kernel's. */
 function elementFor(set: NftSet, key: Uint8Array, rules: Rules, packet: Packet): NftElement | 'some value' | undefined {
-  const own = REMEMBERED.get(packet)?.get(idOf(set, key));
+  const own = memoryOf(packet)?.get(idOf(set, key));
   return own === 'gone' ? undefined : (own ?? rules.getElement(set, key));
 }
 
 function isSomeKeyIn(set: NftSet, packet: Packet): boolean {
-  return REMEMBERED.get(packet)?.has(idOf(set, SOME_KEY)) ?? false;
+  return memoryOf(packet)?.has(idOf(set, SOME_KEY)) ?? false;
 }
 
 /** The same for packets of which the same is remembered. */
 export function rememberedText(packet: Packet): string {
   const textOf = (entry: Entry) =>
     typeof entry === 'string' ? entry : entry.data && Buffer.from(entry.data).toString('hex');
-  return [...(REMEMBERED.get(packet) ?? [])].map(([id, entry]) => `${id} ${textOf(entry)}`).join();
+  return [...(memoryOf(packet) ?? [])].map(([id, entry]) => `${id} ${textOf(entry)}`).join();
 }
 
 /** Expressions that change nothing but registers, and end the rule at most. */
@@ -106,6 +112,6 @@ export function isIdle({ expressions, family, table }: NftRule, { rules, packet 
   return elementFor(set, key.bytes, rules, packet) !== undefined;
 }
 
-function idOf({ family, table, name }: NftSet, key: Uint8Array | typeof SOME_KEY): string {
-  return [family, table, name, key === SOME_KEY ? key : Buffer.from(key).toString('hex')].join('\0');
+function idOf({ family, table, name }: NftSet, key: Uint8Array | typeof SOME_KEY | ''): string {
+  return [family, table, name, typeof key === 'string' ? key : Buffer.from(key).toString('hex')].join('\0');
 }

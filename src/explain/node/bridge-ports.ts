@@ -33,6 +33,13 @@ export function bridgePort(packet: Packet, direction: 'in' | 'out', node: NodeVi
   return isSwitched ? { name: portOf(ends.destination, link, node) } : 'none';
 }
 
+/** See `Host.switchedBy`. */
+export function switchedBy(packet: Packet, node: NodeView): Link | undefined {
+  const link = packet.iif && node.link(packet.iif.index);
+  if (link?.kind !== 'bridge' || !showsToRules(link, packet, node)) return undefined;
+  return podAt(packet.ends.destination, link, node) && isSentDirectly(packet, link, node) ? link : undefined;
+}
+
 /** A frame whose destination is translated to somebody on its bridge is sent there by the bridge (br_nf_pre_routing_finish, the same file). */
 function wasTranslated({ connection }: Packet): boolean {
   if (connection === undefined || connection === 'untracked') return false;

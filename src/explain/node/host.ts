@@ -3,7 +3,7 @@ import type { RouteAnswer, RouteQuestion } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { Interface, Packet } from '../packet/index.ts';
 import type { Host } from '../walk/index.ts';
-import { bridgePort } from './bridge-ports.ts';
+import { bridgePort, switchedBy } from './bridge-ports.ts';
 import { globalAddresses, masqueradeSource } from './masquerade-source.ts';
 import type { NodeView } from './node-view.ts';
 
@@ -29,6 +29,10 @@ export function hostOf(node: NodeView): Host {
       return link && interfaceOf(link);
     },
     bridgePort: (packet, direction) => bridgePort(packet, direction, node),
+    switchedBy(packet) {
+      const bridge = switchedBy(packet, node);
+      return bridge && interfaceOf(bridge);
+    },
     routesByClass: (family) => node.routesByClass(family),
     addressOn(oif, { ends: { destination } }) {
       return destination.isKnown ? masqueradeSource(oif.index, ipFromBytes(destination.bytes), node)?.bytes : undefined;

@@ -21,7 +21,7 @@ export interface LocalPod {
 /** A pod for each address in namespaces that links of this node lead to. @param links those of this node */
 export function localPodsIn(namespaces: readonly OtherNamespace[], links: readonly Link[]): readonly LocalPod[] {
   return namespaces.flatMap(({ id, path, macs, addresses }) =>
-    addresses.map(({ ip, address, prefixLength, link: inside }) => {
+    onceEach(addresses).map(({ ip, address, prefixLength, link: inside }) => {
       const outside = links.find(
         ({ index, kind, peerNetnsId }) =>
           kind === 'veth' && index === inside.peerIndex && peerNetnsId !== undefined && peerNetnsId === id,
@@ -30,6 +30,13 @@ export function localPodsIn(namespaces: readonly OtherNamespace[], links: readon
       return { ip, address, prefixLength, netns: path, macs, inside, outside, seenAs };
     }),
   );
+}
+
+/** An address that a link has in several subnets (IPv4 tells such apart by their masks) is one, of the widest: it answers who is in any of them. */
+function onceEach(addresses: OtherNamespace['addresses']): OtherNamespace['addresses'] {
+  const widest = [...addresses].sort((a, b) => a.prefixLength - b.prefixLength);
+  const first = new Map(widest.toReversed().map((one) => [`${one.link.index} ${one.ip}`, one]));
+  return addresses.filter((one) => first.get(`${one.link.index} ${one.ip}`) === one);
 }
 
 /**

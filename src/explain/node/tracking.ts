@@ -74,8 +74,9 @@ export class Tracking {
     for (const key of keys.values()) taken.set(key, { all: new Set(), lasting: new Set() });
     const protocols = new Set<number>(uses.map(({ protocol }) => IP_PROTOCOLS[protocol]));
     for (const { flow, over } of flows) {
-      const { protocol, reply } = flow;
-      if (!protocols.has(protocol)) continue;
+      const { protocol, reply, zone } = flow;
+      // In each zone they are given anew (nf_nat_used_tuple).
+      if (!protocols.has(protocol) || zone !== 0) continue;
       const ports = taken.get(
         `${protocol} ${formatIp(reply.source)} ${reply.sourcePort} ${formatIp(reply.destination)}`,
       );

@@ -120,8 +120,10 @@ export class Packet {
   ipvsDestination: Pick<Ends, 'destination' | 'destinationPort'> | undefined;
   /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
   isInvalid = false;
-  /** Sets of ipset that rules have changed on its way. */
+  /** Sets and lists that rules of others have changed on its way, by names that differ. */
   readonly changedSets = new Set<string>();
+  /** The same packet, sent and dropped before: what that has changed this one finds. @default it is the first */
+  sentBefore: Packet | undefined;
 
   /** @throws RangeError when source and destination are of different families */
   constructor(first: FirstPacket | TooBig | NeighbourMessage) {

@@ -58,3 +58,16 @@ it.each([
     ...(verdict === 'unknown' && { cause: expect.stringContaining('by a list') }),
   });
 });
+
+it('says of how many endpoints it cannot tell, where others fail', () => {
+  const report = new Report();
+  for (const address of [ADDRESS, '10.244.2.2:8080', '10.244.2.3:8080'])
+    report.addEndpoint({ address, node: null, here: address === ADDRESS, used: true, reason: 'ready' });
+  drops(report);
+  expect(report.answer()).toMatchObject({ verdict: 'partly', cause: expect.stringMatching(/a rule drops it\.$/) });
+  report.cannotTellEndpoint('link', '10.244.2.2:8080', 'is on node-2');
+  expect(report.answer()).toMatchObject({
+    verdict: 'partly',
+    cause: `1 of 3 endpoints fail: ${ADDRESS}: a rule drops it; of 1 it cannot be told.`,
+  });
+});

@@ -185,8 +185,13 @@ export class Report {
     else this.#unknown.push({ text: `it may be that ${finding.text}, by ${unsure}` });
   }
 
-  /** Something that decides about what was found is not known: no verdict holds. */
-  doubt(text: string): void {
+  /**
+   * Something that decides about what was found is not known: no verdict holds.
+   *
+   * @param stage where it was met. @default none that is shown
+   */
+  doubt(text: string, stage?: StageName): void {
+    if (stage) this.stage(stage, 'unknown', text);
     this.#doubts.push(text);
   }
 
@@ -286,8 +291,14 @@ export class Report {
       const otherwise = first ? ` If that changes nothing: ${first.text}.` : '';
       return { verdict: 'unknown', cause: `Cannot tell: ${doubt}.${otherwise}`, also: [] };
     }
-    if (first) return { verdict: all.length > 0 ? 'fails' : 'partly', finding: first, cause: `${first.text}.`, also };
-    const unknown = used.filter((state) => state.unknown !== undefined);
+    const unknown = used.filter(({ finding, unknown: reason }) => !finding && reason !== undefined);
+    if (first && all.length > 0) return { verdict: 'fails', finding: first, cause: `${first.text}.`, also };
+    if (first) {
+      const [further] = this.#unknown;
+      const untold = unknown.length > 0 ? `; of ${unknown.length} it cannot be told` : '';
+      const others = further ? `; whether others work cannot be told: ${further.text}` : untold;
+      return { verdict: 'partly', finding: first, cause: `${first.text}${others}.`, also };
+    }
     const [unsure] = this.#unknown;
     if (unsure) {
       const { text, finding } = unsure;

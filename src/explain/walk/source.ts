@@ -22,6 +22,11 @@ export interface Host {
    * @default not known
    */
   bridgePort?(packet: Packet, direction: 'in' | 'out'): BridgePort;
+  /**
+   * The bridge that this packet has come in by, if it is one of its frames for another of its ports: such frames are shown to rules and not
+   * routed, unless those translate whom they are for. @default none
+   */
+  switchedBy?(packet: Packet): Interface | undefined;
 }
 
 /**

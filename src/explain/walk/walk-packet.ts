@@ -60,6 +60,7 @@ const MOST_WAYS = 8192;
  *
  * @param sources all that has rules on the host: a source that is left out counts as empty
  * @param everyPath also the ways that differ by rules alone, and meet again. @default false
+ * @param sentBefore the packet was sent before, and dropped on this way. @default it was not
  * @throws whatever the reading of rules throws
  */
 export function walkPacket(
@@ -67,12 +68,14 @@ export function walkPacket(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
-  { everyPath = false }: { readonly everyPath?: boolean } = {},
+  { everyPath = false, sentBefore }: { readonly everyPath?: boolean; readonly sentBefore?: Packet | undefined } = {},
 ): Walks {
   const asked = askedOnce(host);
   return walkAll((choose, met) => {
     const meeting = everyPath ? NEVER_MEETING : met;
-    return walkOnce(new Packet(question), origin, sources, { host: asked, choose, meeting });
+    const packet = new Packet(question);
+    packet.sentBefore = sentBefore;
+    return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
   }, MOST_WAYS);
 }
 
@@ -310,10 +313,12 @@ function walkOnce(
       packet.iif = origin;
     }
     const { destination } = packet.ends;
+    const bridge = origin === 'this host' ? undefined : host.switchedBy?.(packet);
     const ended = through('prerouting');
     if (ended) return ended;
     // What comes back in by lo keeps the way it was sent by (loopback_xmit: skb_dst_force), unless it is for somebody else now.
-    const isRouted = origin === 'this host' && packet.ends.destination.text === destination.text;
+    const isRouted = (bridge || origin === 'this host') && packet.ends.destination.text === destination.text;
+    if (bridge && isRouted) way = { oif: bridge, local: false };
     const refused = isRouted ? undefined : routed();
     if (refused) return refused;
     const { oif, local } = way!;

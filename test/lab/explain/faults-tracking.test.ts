@@ -241,9 +241,9 @@ it('not untranslated: a connection that has ended is begun anew by the next one 
 describe('a flow of a client that overrules the rules', () => {
   const target = { ip: VIP.IPv4, port: 80 };
   /** An entry that is not translated, as one that was begun before there were rules. */
-  const begin = (sourcePort: number) =>
+  const begin = (sourcePort: number, zone = 0) =>
     track([
-      `-s ${client.ip()} --sport ${sourcePort} -d ${VIP.IPv4} --dport 80 -r ${VIP.IPv4} -q ${client.ip()} \
+      `-w ${zone} -s ${client.ip()} --sport ${sourcePort} -d ${VIP.IPv4} --dport 80 -r ${VIP.IPv4} -q ${client.ip()} \
 --reply-port-src 80 --reply-port-dst ${sourcePort} -u ASSURED`.replaceAll('\n', ' '),
     ]);
 
@@ -256,6 +256,18 @@ describe('a flow of a client that overrules the rules', () => {
     begin(sourcePort);
     await faults.expectCode(VIP.IPv4, client.ip(), 'untranslated', { verdict: 'partly' });
     expect((await connection.echo({ timeoutMs: 900 })).kind).not.toBe('answered');
+    await connection.close();
+  });
+
+  it('does not where it is of a zone of others', async () => {
+    const sourcePort = 40_128;
+    const connection = await client.hold(target, { sourcePort });
+    await delay(patient(300));
+    begin(sourcePort, 7);
+    const answer = await world.ask(VIP.IPv4, client.ip());
+    expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+    expect(answer.warnings.map(({ code }) => code)).not.toContain('untranslated');
+    expect(await client.connect(target)).toMatchObject({ kind: 'answered' });
     await connection.close();
   });
 

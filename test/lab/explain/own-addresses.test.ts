@@ -7,6 +7,8 @@ import { answers, Faults } from './faults.ts';
 
 const [AT_BRIDGE, AT_BRIDGE_6] = ['10.51.0.1', 'fd00:5d::1'];
 const [VIP_4, VIP_6] = ['10.96.0.12', 'fd00:10:96::12'];
+/** The node does not listen on these. */
+const [OF_POD, OF_OTHER] = [8097, 8096];
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, web2, client, outside } = world;
@@ -91,4 +93,53 @@ it('of the node and of the pod that connects', async () => {
   const { answer, works } = await expectNotWrong(`${node.ip()}:${TARGET}`, client, node.ip(), TARGET);
   expect(works).toBe(false);
   expect(answer.cause).toContain('both this node and a pod of it');
+});
+
+it('of the node and of a pod that another one of its link knows', async () => {
+  await web.serve({ port: OF_POD });
+  expect(await answers(client, web.ip(), OF_POD)).toBe(true);
+  faults.ip(`addr add ${web.ip()}/32 dev lo`, `addr del ${web.ip()}/32 dev lo`);
+  const { answer, works } = await expectNotWrong(`${web.ip()}:${OF_POD}`, client, web.ip(), OF_POD);
+  expect(works).toBe(true);
+  expect(answer.cause).toContain('both this node and a pod on the client’s link');
+});
+
+it('of a pod in which nobody listens, and of one beside it which answers', async () => {
+  await web2.serve({ port: OF_OTHER });
+  faults.ip(`addr add ${web.ip()}/32 dev lo`, `addr del ${web.ip()}/32 dev lo`, web2);
+  const mac = web2.namespace.run('cat', '/sys/class/net/eth0/address').trim();
+  const found = `neigh replace ${web.ip()} lladdr ${mac} dev eth0 nud reachable`;
+  faults.ip(found, `neigh del ${web.ip()} dev eth0`, client);
+  const { answer, works } = await expectNotWrong(`${web.ip()}:${OF_OTHER}`, client, web.ip(), OF_OTHER);
+  expect({ works, verdict: answer.verdict }, answer.cause).toEqual({ works: true, verdict: 'unknown' });
+  await web2.stopServing({ port: OF_OTHER });
+  await faults.expectCode(`${web.ip()}:${OF_OTHER}`, client.ip(), 'target-port');
+});
+
+it.each(['reachable', 'stale'])('of a pod, at which the node has heard of another before (%s)', async (state) => {
+  expect(await answers(client, node.ip(), TARGET)).toBe(true);
+  const wrong = `neigh replace ${client.ip()} lladdr 02:00:00:00:00:01 dev cni0 nud ${state}`;
+  faults.ip(wrong, `neigh del ${client.ip()} dev cni0`);
+  const { answer, works } = await expectNotWrong(`${node.ip()}:${TARGET}`, client, node.ip(), TARGET);
+  expect(works).toBe(false);
+  expect(answer.cause).toContain('this node takes 02:00:00:00:00:01 for the pod');
+});
+
+it('of nobody, that rules give to clients: who answers it on the endpoint’s link is not known', async () => {
+  const [beside, elsewhere] = ['10.244.1.99', '10.9.9.9'];
+  const given = (source: string) =>
+    faults.nft(
+      `table ip theirs { chain source { type nat hook postrouting priority 90; tcp dport ${TARGET} snat to ${source}; } }`,
+      'ip theirs',
+    );
+  given(beside);
+  const lost = await expectNotWrong(`${web.ip()}:${TARGET}`, client, web.ip(), TARGET);
+  expect(lost.works).toBe(false);
+  expect(lost.answer.cause).toContain(`who has ${beside}`);
+  faults.mend();
+  // Answers to that one come to the node, which translates them back.
+  given(elsewhere);
+  world.run('conntrack', '-F');
+  const { answer, works } = await expectNotWrong(`${web.ip()}:${TARGET}`, client, web.ip(), TARGET);
+  expect({ works, verdict: answer.verdict }, answer.cause).toEqual({ works: true, verdict: 'works' });
 });

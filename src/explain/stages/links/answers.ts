@@ -29,19 +29,20 @@ export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: R
 }
 
 /**
- * Whom this node takes for a client, where it has a fixed entry that is wrong: answers that it routes are lost, and of IPv6 those to
- * who asks for this node.
+ * Whom this node takes for a client, where its entry is wrong: answers that it routes are lost, and of IPv6 those to who asks for this
+ * node. Of an entry that is not fixed it asks anew before it gives up.
  */
 function mistaken(client: LocalPod, isBridged: boolean, node: NodeView): Unheard | undefined {
   const { address, inside, ip, seenAs } = client;
   const entry = node.neighbour(address, seenAs!.index);
-  if (!entry || !isFixed(entry) || sameBytes(entry.lladdr, inside.address)) return undefined;
+  if (isUnknown(entry) || sameBytes(entry!.lladdr, inside.address)) return undefined;
   if (isBridged && address.family === 'IPv4') return undefined;
-  const text = `this node takes ${formatMac(entry.lladdr)} for the pod ${ip}, which has ${formatMac(inside.address)}`;
+  const { lladdr } = entry!;
+  const text = `this node takes ${formatMac(lladdr)} for the pod ${ip}, which has ${formatMac(inside.address)}`;
   return {
     text,
     remedy: [`ip neigh del ${ip} dev ${seenAs!.name}`],
-    lasts: !isBridged && !hasMac(client, entry.lladdr),
+    lasts: isFixed(entry) && !isBridged && !hasMac(client, lladdr),
   };
 }
 

@@ -29,6 +29,10 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
     if (node.isOwnAddress(text)) {
       const down = client.kind === 'node' ? loopbackDown(node) : undefined;
       if (down) report.failEndpoint('link', goal.address, down);
+      if (isBesideTwin(asked, goal, node))
+        report.doubt(
+          `both this node and a pod on the client’s link have the address ${text}: who of them answers is not known`,
+        );
       shown.push(`${text} is this node`);
       continue;
     }
@@ -54,6 +58,12 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
     }
   }
   report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
+}
+
+/** Whether a pod may find another one of its link by an address that this node has as well. */
+function isBesideTwin({ client, target }: Asked, { ip }: Goal, node: NodeView): boolean {
+  if (client.kind !== 'pod' || !ipEquals(ip, target.ip)) return false;
+  return node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === client.pod.seenAs?.index);
 }
 
 function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {

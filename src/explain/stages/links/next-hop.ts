@@ -19,7 +19,7 @@ export interface Sending {
   readonly peer: LocalPod | undefined;
   /** It is the pod that has to ask first. */
   readonly asks: boolean;
-  /** It may get another destination on the way. */
+  /** It may get another destination on the way, or, as an answer, has one that rules have made of the client's. */
   readonly translated: boolean;
 }
 
@@ -37,7 +37,7 @@ export function unheardBy(pod: LocalPod, to: IpAddress, sending: Sending, node: 
     const takes = takenForOther(pod, next, peer.inside);
     return takes && { ...takes, lasts: isFixed(next.entry) && !hasMac(peer, next.entry!.lladdr) };
   }
-  if (!isOfNode(next.hop, pod, node)) return sending.asks && sending.translated ? unowned(next, pod, node) : undefined;
+  if (!isOfNode(next.hop, pod, node)) return sending.translated ? unowned(next, pod, node) : undefined;
   const rival = rivalOf(next.hop, pod, node.allPods);
   if (rival) return { text: bothHave(formatIp(next.hop), rival), remedy: [], lasts: false };
   const silent = unheardByNode(pod, next, { to, asks: sending.asks }, node);

@@ -90,7 +90,7 @@ function tellExtra(compared: Compared, difference: Difference): void {
   const alive = led.find(({ goal }) => mayBeHeardAt(goal!, asked.target.protocol, node));
   if (alive) {
     const by = alive.result.steps.findLast((step) => translates(step) && !isOurs(step, asked.knowledge.mode));
-    report.cannotTell('rules', notPlanned(alive.goal!, by ? `${placeOf(by)}, which is not nodeplane’s,` : undefined));
+    report.doubt(notPlanned(alive.goal!, by ? `${placeOf(by)}, which is not nodeplane’s,` : undefined), 'rules');
     return;
   }
   if (difference.isHeld) {

@@ -1,14 +1,24 @@
 import { formatIp } from '../../../core/index.ts';
+import type { Branch } from '../../choices.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { WHO_CHANGED_IT } from './drift.ts';
 import { byOwnPolicy, isOwnPolicy } from './own-policy.ts';
-import { deciders, isRefused, type Way } from './ways.ts';
+import { deciders, goalOf, isRefused, type Way } from './ways.ts';
 
 /** Our chain in mode nftables for packets to addresses of ServiceCIDRs that nobody has translated (fixed-chains.ts of its compiler). */
 const OF_CLUSTER_IPS = 'check-cluster-ips';
+
+/** What became of a first packet. */
+export interface Walked {
+  readonly ways: readonly Way[];
+  /** The ways of the same packet, sent again after it was dropped on one of them. */
+  readonly again: (way: Way) => readonly Branch<Walk>[];
+  /** How many of the ways end otherwise than others. */
+  readonly different: number;
+}
 
 /**
  * Drops, refusals, and what cannot be told.
@@ -18,8 +28,7 @@ const OF_CLUSTER_IPS = 'check-cluster-ips';
 export function lookAtEnds(
   asked: Asked,
   wanted: ReadonlySet<string> | undefined,
-  ways: readonly Way[],
-  different: number,
+  { ways, again, different }: Walked,
   report: Report,
 ): void {
   const { mode } = asked.knowledge;
@@ -36,6 +45,11 @@ export function lookAtEnds(
           'others',
           `it may be that ${finding.text}, which counts packets: what is sent again may pass`,
         );
+      else if (isRemembered(way, again, wanted))
+        report.cannotTell(
+          'others',
+          `${finding.text}, and rules before that remember it in a set: what is sent again may pass`,
+        );
       else failWay(way, ways, wanted, 'others', finding, report);
       return;
     }
@@ -49,7 +63,7 @@ export function lookAtEnds(
     const { end, steps } = way.result;
     if (end.kind === 'cannot tell') {
       const where = end.at ? ` past ${placeOf(end.at)}` : '';
-      report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
+      report.doubt(`cannot tell${where}: ${end.about} is not simulated`, 'others');
     } else if (!isRefused(way)) passed++;
     // What our own rules refuse of a Service is compared with the plan.
     else if (!wanted || !isOurs(steps.at(-1)!, mode) || isOwnPolicy(steps.at(-1)!)) tellRefusal(way);
@@ -68,6 +82,17 @@ export function lookAtEnds(
 /** Whether what a rule has dropped that counts packets comes again, and counts anew. */
 function isSentAnew({ choices, result }: Way, { target }: Asked): boolean {
   return target.protocol !== 'UDP' && result.end.kind === 'drop' && choices.some(({ kind }) => kind === 'turn');
+}
+
+/** Whether a packet that was dropped passes when it is sent again, by what rules have put into sets for it. */
+function isRemembered(way: Way, again: Walked['again'], wanted: ReadonlySet<string> | undefined): boolean {
+  const { end, packet } = way.result;
+  if (end.kind !== 'drop' || packet.changedSets.size === 0) return false;
+  // One that is dropped before it is translated may get any endpoint.
+  const address = way.goal && wanted?.has(way.goal.address) ? way.goal.address : undefined;
+  return again(way).some(
+    (later) => !isRefused(later) && (address === undefined || goalOf(later.result)?.address === address),
+  );
 }
 
 /** Whether connections that get the endpoint at its end are refused on all ways there. */

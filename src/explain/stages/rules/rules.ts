@@ -1,6 +1,7 @@
 import { formatIp, parseIp } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
 import { hostOf, type NodeView } from '../../node/index.ts';
+import type { Packet } from '../../packet/index.ts';
 import { type Walk, walkPacket } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
@@ -12,7 +13,7 @@ import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { compareWithPlan, notPlanned } from './compare.ts';
 import { lookAtEnds } from './ends.ts';
 import { firstOf, originOf } from './first-packet.ts';
-import { goalOf, isRefused, wayText, withDoubts } from './ways.ts';
+import { goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
 
 /**
  * Walks the first packet through the rules as the kernel holds them, all endpoints, and compares where it goes with the plan.
@@ -36,15 +37,17 @@ export function lookAtRules(
     return plannedGoals(asked, planned);
   }
   const before = node.generation;
-  const { branches, complete } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  const walked = (sentBefore?: Packet) =>
+    walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node), { sentBefore });
+  const { branches, complete } = walked();
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
-  if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
+  if (!complete) report.doubt('the rules have more ways than are walked', 'rules');
   const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
   const ends = new Set<string>();
   const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
   for (const { result, choices, goal } of ways) {
     if (!goal) {
-      report.cannotTell('rules', 'where the rules send the packet is not known');
+      report.doubt('where the rules send the packet is not known', 'rules');
       continue;
     }
     if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
@@ -60,12 +63,13 @@ export function lookAtRules(
     refuseNodePort(destination.port, report);
     return [];
   }
-  lookAtEnds(asked, wanted, ways, ends.size, report);
+  const again = (way: Way) => walked(way.result.packet).branches;
+  lookAtEnds(asked, wanted, { ways, again, different: ends.size }, report);
   if (planned) {
     const taken = ways.filter((way) => isTakenHere(asked, wanted!, way, node));
     if (taken[0]) {
       const text = `packets end at ${taken[0].goal!.address}, a process of this node that is no endpoint`;
-      report.cannotTell('rules', `${text}: whether it answers in their place is not known here`);
+      report.doubt(`${text}: whether it answers in their place is not known here`, 'rules');
     }
     const others = ways.filter((way) => !taken.includes(way));
     if (others.length > 0) compareWithPlan({ asked, planned, wanted: wanted!, ways: others, node, report });

@@ -1,8 +1,9 @@
 import { formatIp, isLoopback } from '../../../core/index.ts';
 import { knownFamily } from '../../knowledge/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { type LocalPod, type NodeView, rivalOf } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { lookElsewhere } from '../elsewhere.ts';
+import { bothHave } from '../links/next-hop.ts';
 import { refusedByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { doubtOf, programsSeeing } from './doubts.ts';
@@ -38,7 +39,11 @@ export function lookAtSockets(
     const doubt = doubtOf(asked, hearing, node);
     const finding = doubt === undefined ? unheard(asked, hearing, within, node) : undefined;
     const unknown = doubt ?? (finding ? undefined : programsSeeing(hearing, node));
-    if (finding) {
+    const rival = finding && pod && !within ? rivalOf(goal.ip, pod, node.allPods) : undefined;
+    // Whoever is found may serve.
+    if (rival && isHeardAt(goal, asked.target.protocol, node, rival))
+      report.cannotTellEndpoint('endpoint', goal.address, bothHave(text, rival));
+    else if (finding) {
       const value = hearing.listeners.map(show).join(', ') || 'none';
       const evidence = { source: 'sock_diag', object: pod?.netns ?? 'this node', value };
       report.failEndpoint('endpoint', goal.address, finding, [evidence]);

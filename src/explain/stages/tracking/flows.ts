@@ -18,7 +18,8 @@ export function lookAtFlows(
   const { ip, port, protocol } = target;
   const flows = node.tracking
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
-    .filter(({ flow: { original } }) => ipEquals(original.source, client.ip));
+    // What others follow in a zone of theirs (Open vSwitch), packets without one never meet.
+    .filter(({ flow: { original, zone } }) => zone === 0 && ipEquals(original.source, client.ip));
   const endpoints = planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port));
   const wanted = new Set(endpoints ?? goals.map(({ address }) => address));
   const gone = endpoints ? 'which is no endpoint any more' : 'where no rule leads them any more';
