@@ -3,6 +3,7 @@ import type { CniSettings } from '../../config/index.ts';
 import { type ComparedPart, inBackground, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
+import { watchNetwork } from '../../netlink/route/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
 import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
@@ -124,7 +125,13 @@ export class CniPart implements Part {
     this.#forwarding = new ForwardingGuard({ dataDirs, clock, logger });
     this.#limits = new TrafficLimits(dataDirs);
     this.#links = new PodLinks(dataDirs, (task) => this.#workers.run(task));
-    this.#linkWatch = new LinkWatch({ dataDirs, clock, logger, run: (task) => this.#workers.run(task) });
+    this.#linkWatch = new LinkWatch({
+      dataDirs,
+      clock,
+      logger,
+      run: (task) => this.#workers.run(task),
+      watch: (listener) => watchNetwork({ links: true, addresses: true }, listener),
+    });
     this.#reclaimer = new Reclaimer({
       dataDirs,
       registry,
