@@ -130,7 +130,7 @@ export class CniPart implements Part {
       clock,
       logger,
       run: (task) => this.#workers.run(task),
-      watch: (listener) => watchNetwork({ links: true, addresses: true }, listener),
+      watch: (listener) => watchNetwork({ addresses: true }, listener),
     });
     this.#reclaimer = new Reclaimer({
       dataDirs,

@@ -45,12 +45,12 @@ it(
   async () => {
     const pod = await addPod();
     ip('link', 'set', pod.link, 'down');
-    await expect.poll(problems, { timeout: patient(60_000), interval: 500 }).toContain(pod.link);
+    await expect.poll(problems, { timeout: patient(100_000), interval: 500 }).toContain(pod.link);
     expect(await problems()).toMatch(/Interfaces of pods are not as their ADDs made them: link .*- down, \+ up/);
     expect(lines('are left so')).toHaveLength(1);
     expect(ip('link', 'show', pod.link)).toContain('state DOWN');
     expect(diff('--repair')).toEqual({ status: 0, text: '' });
-    await expect.poll(problems, { timeout: patient(60_000), interval: 500 }).not.toContain(pod.link);
+    await expect.poll(problems, { timeout: patient(100_000), interval: 500 }).not.toContain(pod.link);
     expect(lines('are in order again')).toHaveLength(1);
     await delPod(pod);
   },

@@ -8,7 +8,10 @@ export interface LinkWatchOptions {
   readonly dataDirs: readonly string[];
   /** Does it in a thread: a listing of links waits for the kernel's lock of all links. */
   readonly run: (task: LinkTask) => Promise<LinkReport>;
-  /** Tells when links and addresses of the node change, by whomever. Throws ERR_NETLINK_SOCKET. */
+  /**
+   * Tells when addresses of the node change, by whomever: not what pods change that come and go, of which there is much. Throws
+   * ERR_NETLINK_SOCKET.
+   */
   readonly watch: (listener: (event: NetworkEvent) => void) => { close(): void };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,7 +53,7 @@ export class LinkWatch {
     this.#options = options;
   }
 
-  /** Looks soon, and from then on when something changes, once in ten seconds at most, and every now and then. */
+  /** Looks soon, and from then on when addresses change, once in ten seconds at most, and once a minute. */
   start(): void {
     const { watch, clock, logger } = this.#options;
     try {
@@ -60,7 +63,7 @@ export class LinkWatch {
         if (this.#timer && due < this.#timer.due) this.#later(due - clock.now());
       });
     } catch (error) {
-      logger.debug({ err: error }, 'Links cannot be watched: changes of the bridge are found within a minute');
+      logger.debug({ err: error }, 'Addresses cannot be watched: changes of the bridge are found within a minute');
     }
     this.#later(GRACE_MS);
   }
