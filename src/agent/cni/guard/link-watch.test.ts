@@ -24,15 +24,18 @@ function world(mend: (kernel: { shared: Drift[]; ofPods: Drift[] }) => void) {
     const { shared, ofPods } = kernel;
     return { drifts: [...shared, ...ofPods], shared };
   };
-  const changed = { tell: () => {} };
+  const changed = { tell: () => {}, renew: () => {} };
   const listenTo = (listener: (event: NetworkEvent) => void) => {
-    changed.tell = () => listener({ kind: 'lost' });
+    const address = {} as Extract<NetworkEvent, { kind: 'address' }>['address'];
+    changed.tell = () => listener({ kind: 'address', deleted: true, address });
+    changed.renew = () => listener({ kind: 'address', deleted: false, address });
     return { close: () => void told.push('closed') };
   };
   const options = { dataDirs: [], run, watch: listenTo, clock, logger: logger as unknown as Logger };
   const watch = new LinkWatch(options);
   watch.start();
-  return { clock, kernel, told, watch, tell: () => changed.tell() };
+  const renew = () => changed.renew();
+  return { clock, kernel, told, watch, tell: () => changed.tell(), renew };
 }
 
 it('mends what pods share when it differs for ten seconds, and not what is there for a moment', async () => {
@@ -61,10 +64,13 @@ it('mends what pods share when it differs for ten seconds, and not what is there
 });
 
 it('looks once in ten seconds however much changes, and finds within a minute what nobody tells', async () => {
-  const { clock, kernel, told, watch, tell } = world((found) => {
+  const { clock, kernel, told, watch, tell, renew } = world((found) => {
     found.shared = [];
   });
   await clock.advance(30_000);
+  renew();
+  await clock.advance(20_000);
+  expect(kernel.looks).toBe(1);
   const looked = kernel.looks;
   for (let second = 0; second < 60; second++) {
     tell();

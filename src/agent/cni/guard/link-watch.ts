@@ -53,11 +53,13 @@ export class LinkWatch {
     this.#options = options;
   }
 
-  /** Looks soon, and from then on when addresses change, once in ten seconds at most, and once a minute. */
+  /** Looks soon, and from then on when addresses go, once in ten seconds at most, and once a minute. */
   start(): void {
     const { watch, clock, logger } = this.#options;
     try {
-      this.#watch = watch(() => {
+      this.#watch = watch((event) => {
+        // A new one takes nothing away, and addresses that a router announces are told anew all the time.
+        if (event.kind === 'address' && !event.deleted) return;
         this.#hasChanged = true;
         const due = Math.max(clock.now() + SETTLE_MS, this.#lastLook + GRACE_MS);
         if (this.#timer && due < this.#timer.due) this.#later(due - clock.now());
