@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
 import { createHost } from '../../test/lab/host.ts';
 import { ip } from '../../test/lab/wire.ts';
-import { type Figure, inTurns, pairedTurns, ratioAtLeast, ratioAtMost } from '../report/index.ts';
+import { type Figure, median, pairedTurns, ratioAtLeast, ratioAtMost } from '../report/index.ts';
 import { CASES, nameOf, type RouteCase, RouteWorld } from './route-world.ts';
 import { createTwoNodes, type NodeWithPod, podAddress } from './two-nodes.ts';
 
@@ -51,7 +51,7 @@ async function figuresOf(each: RouteCase): Promise<Figure[]> {
     {
       what: `${nameOf(each)}: TCP round trip, median`,
       unit: 'ms',
-      ...inTurns(our!.roundTrips, peer!.roundTrips),
+      ...pairedTurns(our!.roundTrips, peer!.roundTrips),
       peerName,
       target: ratioAtMost(1 / 0.97),
     },
@@ -70,6 +70,7 @@ async function startSide({ family }: RouteCase, [one, two]: readonly [NodeWithPo
   await once(iperf.stdout, 'data');
   const connection = await client!.hold({ ip: target, port: PORT });
   const throughput: number[] = [];
+  /** The median of each turn. */
   const roundTrips: number[] = [];
   return {
     throughput,
@@ -78,11 +79,13 @@ async function startSide({ family }: RouteCase, [one, two]: readonly [NodeWithPo
       const output = one.pod.run('iperf3', '-c', target, '-t', String(SECONDS), '-J', ...PROCESSORS);
       const { end } = JSON.parse(output) as { end: { sum_received: { bits_per_second: number } } };
       throughput.push(end.sum_received.bits_per_second / 1e9);
-      for (let trip = 0; trip < ROUND_TRIPS; trip++) {
+      const trips: number[] = [];
+      while (trips.length < ROUND_TRIPS) {
         const outcome = await connection.echo();
         if (outcome.kind !== 'answered') throw new Error(`No answer from ${target}: ${outcome.kind}`);
-        roundTrips.push(outcome.ms);
+        trips.push(outcome.ms);
       }
+      roundTrips.push(median(trips));
     },
     async end() {
       await connection.close();
