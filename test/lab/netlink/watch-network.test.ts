@@ -29,7 +29,7 @@ let index: number;
 let events: NetworkEvent[];
 let watch: ReturnType<typeof watchNetwork> | undefined;
 
-beforeEach(() => {
+beforeEach(async () => {
   node = createNamespace('watch');
   netlink = openIn(node);
   netlink.execute(newBridge({ name: 'cni0', mac: mac(1).bytes, up: true }));
@@ -40,6 +40,8 @@ beforeEach(() => {
     newAddress({ index, ...parseAddressWithPrefix('10.1.0.1/16') }),
     newAddress({ index, ...parseAddressWithPrefix('fd00::1/64') }),
   );
+  // It is announced again when its link, which takes its time, is up.
+  await expect.poll(() => node.run('ip', 'address', 'show', 'dev', 'eth0', 'tentative')).toBe('');
   events = [];
 });
 
