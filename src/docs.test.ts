@@ -61,7 +61,7 @@ describe('docs/', () => {
   const texts = new Map(pages.filter((path) => path.endsWith('.md')).map((path) => [path, read(path)]));
   const everything = [...texts.values()].join('\n');
   const sources = readdirSync(at('src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /(?<!\.test)\.ts$/.test(name))
+    .filter((name) => /(?<!\.test)\.ts$|\.c$/.test(name))
     .map((name) => read(`src/${name}`))
     .join('\n');
 

@@ -27,3 +27,15 @@ export function readAgentFlags(argv: readonly string[]): AgentFlags | string {
   const reason = stderr.slice(stderr.lastIndexOf('\nError: ') + 1).trim();
   return reason.replace(/:\s*\n\s*/, ': ').replace(/\s*\n\s*/g, '; ');
 }
+
+/**
+ * The form a command is to print in, `-o json` as well as `--output=json`, of a command line whose other words are the agent's flags.
+ *
+ * @returns what was given, also if there is no such form, and the other words; without the flag `text`
+ */
+export function readOutput(argv: readonly string[]): { readonly output: string; readonly rest: readonly string[] } {
+  const at = argv.findIndex((word) => /^(?:-o|--output)(?:=|$)/.test(word));
+  if (at < 0) return { output: 'text', rest: argv };
+  const [, given] = /=(.*)$/s.exec(argv[at]!) ?? [];
+  return { output: given ?? argv[at + 1] ?? '', rest: argv.toSpliced(at, given === undefined ? 2 : 1) };
+}

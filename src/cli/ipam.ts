@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { checkAddressesOf, ipamCheckText, ipamText, showAddresses } from '../agent/index.ts';
 import type { KubeProxyConfig } from '../config/index.ts';
 import { jsonText, NodeplaneError } from '../core/index.ts';
-import { readAgentFlags } from './agent-flags.ts';
+import { readAgentFlags, readOutput } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeOut } from './standard-output.ts';
 
@@ -19,7 +19,7 @@ export function addIpamCommand(program: Command): void {
     // What follows are the flags of the agent, and it reads them.
     .allowUnknownOption()
     .passThroughOptions()
-    .argument('[words...]', 'check, --json, and the flags of the agent on this node: see "nodeplane agent --help"')
+    .argument('[words...]', 'check, -o json, and the flags of the agent on this node: see "nodeplane agent --help"')
     .action((_words: string[], _options: object, command: Command) =>
       asksForHelp(command.args) ? command.help() : runIpam(command.args),
     );
@@ -28,14 +28,17 @@ export function addIpamCommand(program: Command): void {
 /**
  * Shows or checks the addresses of this node, and sets the exit status.
  *
- * @param argv `check` or nothing, `--json`, and the agent's flags
+ * @param argv `check` or nothing, `-o json` or `--json`, and the agent's flags
  * @throws ERR_CONFIG for flags that cannot be used; what showing and checking fail with
  */
 async function runIpam(argv: readonly string[]): Promise<void> {
-  const isJson = argv.includes('--json');
-  const words = argv.filter((word) => word !== '--json');
-  const isCheck = words[0] === 'check';
-  const config = configOf(isCheck ? words.slice(1) : words);
+  const { output, rest } = readOutput(argv.map((word) => (word === '--json' ? '--output=json' : word)));
+  if (output !== 'text' && output !== 'json') {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot use these flags: --output is text or json, found "${output}"`);
+  }
+  const isJson = output === 'json';
+  const isCheck = rest[0] === 'check';
+  const config = configOf(isCheck ? rest.slice(1) : rest);
   if (isCheck) {
     const check = await checkAddressesOf(config);
     writeOut(isJson ? jsonText(check) : ipamCheckText(check));

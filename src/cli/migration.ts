@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { migrationReport, migrationText } from '../agent/index.ts';
 import { jsonText } from '../core/index.ts';
-import { readAgentFlags } from './agent-flags.ts';
+import { readAgentFlags, readOutput } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeErr, writeOut } from './standard-output.ts';
 
@@ -32,13 +32,6 @@ async function runMigration(argv: readonly string[]): Promise<void> {
   if (typeof flags === 'string') return usage(flags);
   const report = await migrationReport(flags.config);
   writeOut(output === 'json' ? jsonText(report) : migrationText(report));
-}
-
-function readOutput(argv: readonly string[]): { output: string; rest: readonly string[] } {
-  const at = argv.findIndex((word) => /^(?:-o|--output)(?:=|$)/.test(word));
-  if (at < 0) return { output: 'text', rest: argv };
-  const [, given] = /=(.*)$/s.exec(argv[at]!) ?? [];
-  return { output: given ?? argv[at + 1] ?? '', rest: argv.toSpliced(at, given === undefined ? 2 : 1) };
 }
 
 function usage(what: string): void {

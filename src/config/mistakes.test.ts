@@ -11,7 +11,7 @@ type Mistake = readonly [given: string, field: string, value: string, remedy: st
 
 const IN_FLAGS: readonly Mistake[] = [
   ['--proxymode=ipvs', 'unknown flag', '--proxymode', 'did you mean --proxy-mode?'],
-  ['--nodeport_adresses=primary', 'unknown flag', '--nodeport_adresses', '--help shows all flags'],
+  ['--nodeport_adresses=primary', 'unknown flag', '--nodeport_adresses', 'did you mean --nodeport-addresses?'],
   ['-x', 'unknown shorthand flag', "'x' in -x", '--help shows all flags'],
   ['ipvs', 'arguments', '"ipvs"', 'flags begin with --'],
   ['--proxy-mode', '--proxy-mode', 'needs an argument', '(text)'],

@@ -11,7 +11,7 @@ import { DIFF_SCHEMA, type DiffReport } from './report.ts';
 const TIMEOUT_MS = 300_000;
 
 const WHERE =
-  "Run this as root in the agent's network namespace (kubectl exec into its pod); it runs with this --agent-lock-dir?";
+  'Does it run, and with this --agent-lock-dir? Look at `nodeplane status` and the end of its log. It answers root in its network namespace alone (kubectl exec into its pod)';
 const HANGS =
   'Somebody listens there and says nothing: the agent hangs, is stopped, or has no processor time. Look at the end of its log and at /livez; restarting it leaves the rules in place';
 const ENDED = 'It ended while it answered: look at the end of its log, and ask again when it is back';

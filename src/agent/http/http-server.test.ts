@@ -7,7 +7,7 @@ import { parseBindAddress } from '../../config/index.ts';
 import { type HttpRequest, textAnswer } from './http-listener.ts';
 import { HttpServer } from './http-server.ts';
 
-const logger = pino({ level: 'silent' });
+const silent = pino({ level: 'silent' });
 
 /** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
@@ -18,7 +18,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function serve(host: string, port: number, clock = new FakeClock(), hardFail = false): HttpServer {
+function serve(host: string, port: number, clock = new FakeClock(), hardFail = false, logger = silent): HttpServer {
   const pages = {
     '/ok': () => textAnswer(200, 'ok'),
     '/echo': ({ method, path, query, headers }: HttpRequest) =>
@@ -78,6 +78,24 @@ it('tries again every 5 s while the port is taken', async () => {
   await expect(fetch(`http://127.0.0.1:${port}/ok`)).rejects.toThrow();
   await clock.advance(5000);
   await expect.poll(async () => (await fetch(`http://127.0.0.1:${port}/ok`).catch(() => undefined))?.status).toBe(200);
+});
+
+it('tells once who is to be looked for while the port is taken', async () => {
+  const port = await freePort();
+  const occupier = createServer().listen(port, '127.0.0.1');
+  await new Promise((resolve) => occupier.once('listening', resolve));
+  const clock = new FakeClock();
+  const lines: { level: number; remedy?: string }[] = [];
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  await serve('127.0.0.1', port, clock, false, logger).start();
+  expect(lines).toMatchObject([{ level: 50, remedy: expect.stringContaining(`ss -ltnp 'sport = :${port}'`) }]);
+  for (const attempts of [2, 3]) {
+    await clock.advance(5000);
+    await expect.poll(() => lines.length).toBe(attempts);
+  }
+  await new Promise((resolve) => occupier.close(resolve));
+  await clock.advance(5000);
+  await expect.poll(() => lines.map(({ level }) => level)).toEqual([50, 20, 20, 30]);
 });
 
 it('gives up at once when not being able to listen is to be fatal', async () => {

@@ -27,6 +27,8 @@ export class HttpServer {
   #retry: Timer | undefined;
   #attempting: Promise<unknown> = Promise.resolve();
   #isStopped = false;
+  /** Why it cannot listen, as the log has it. */
+  #told = '';
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -50,9 +52,12 @@ export class HttpServer {
       if (this.#options.hardFail) {
         throw new NodeplaneError('ERR_CONFIG', `The ${name} cannot listen on ${where}`, { cause: error });
       }
-      logger.error(
-        { address: where, err: error },
-        `The ${name} cannot listen on ${where}; trying again in ${RETRY_MS / 1000} s`,
+      // What goes on is told once: an agent beside another one would write nothing else into the log.
+      const isNews = error.message !== this.#told;
+      this.#told = error.message;
+      logger[isNews ? 'error' : 'debug'](
+        { address: where, err: error, ...remedyOf(error, address) },
+        `The ${name} cannot listen on ${where}; trying again every ${RETRY_MS / 1000} s`,
       );
       this.#retry = clock.setTimer(() => this.start(), RETRY_MS);
     }
@@ -77,6 +82,7 @@ export class HttpServer {
     if (this.#listener) return undefined;
     try {
       this.#listener = await this.#listen();
+      this.#told = '';
       logger.info({ address: formatBindAddress(address) }, `The ${name} listens`);
       return undefined;
     } catch (error) {
@@ -120,4 +126,9 @@ export class HttpServer {
       return textAnswer(500, 'internal error, see the log\n');
     }
   }
+}
+
+function remedyOf(error: NodeJS.ErrnoException, { port }: BindAddress): { readonly remedy?: string } {
+  if (error.code !== 'EADDRINUSE') return {};
+  return { remedy: `ss -ltnp 'sport = :${port}' names who listens there: end it, or choose another port` };
 }

@@ -69,6 +69,13 @@ it('tells once why the server is not heard, and when it is again by all', async 
   expect(said().slice(3)).toEqual([AWAY]);
 });
 
+it('tells once of a certificate that has expired, whatever the clock beside it says', () => {
+  for (const second of [10, 11, 12]) {
+    fail(`certificate has expired; this node’s clock says 2026-01-01T00:00:${second}.123Z: set it`);
+  }
+  expect(said()).toEqual([AWAY]);
+});
+
 it('tells at the start already at the first attempt', () => {
   fail('refused');
   expect(said()).toEqual([AWAY]);

@@ -4,6 +4,8 @@ import type { Logger } from '../logger.ts';
 
 type Failed = Extract<ApiObservation, { kind: 'failed' }>;
 
+const ISO_TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
+
 /**
  * Writes the conversation with the API server into the log: what has been read, when the server is not heard any more, and when
  * it is again. A reason is told once, however many resources and attempts meet it; all else is at debug level.
@@ -80,6 +82,8 @@ export class ApiLog {
     const isPassing = times === 1 && this.#read.has(resource);
     const reason = errorText(error)
       .replace(/^[A-Z]+ \S+/, '')
+      // What the clock says beside a certificate that has expired is another reason each time.
+      .replace(ISO_TIME, '')
       .replaceAll(resource, '');
     const isNews = !isPassing && !this.#told.has(reason);
     if (isNews) this.#told.add(reason);

@@ -5,6 +5,7 @@ import { logSourceProblems } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
 import type { AddressFacts } from '../status/collect/facts.ts';
 import { AddressUse } from './address-use.ts';
+import { fullRanges } from './full-ranges.ts';
 import { livingRanges } from './living-ranges.ts';
 import { logPoolProblems, rangeMetrics } from './observe.ts';
 import type { OwnRanges, PodRanges, RangeSource } from './pod-ranges.ts';
@@ -79,7 +80,8 @@ export class PoolsPart implements Part, PodRanges {
       const cidr = formatCidr(range);
       return { cidr, state: open.has(cidr) ? ('open' as const) : ('closed' as const), ...this.#use.of(range) };
     });
-    return { ranges, lacking: this.#hasPods && this.#isComplete ? lacking : '' };
+    if (!this.#hasPods || !this.#isComplete) return { ranges, lacking: '' };
+    return { ranges, lacking: lacking || fullRanges(sets, (range) => this.#use.of(range)) };
   }
 
   get complete(): Promise<void> {

@@ -27,6 +27,25 @@ it('tells at once of packets the tunnel refused, and then as seldom as once in t
   expect(warnings[1]).toEqual({ family: 'IPv4', packets: 60, sources: '10.9.0.2' });
 });
 
+it('tells of a fight over the rules once a minute, and how often they were repaired', async () => {
+  const clock = new FakeClock();
+  const lines: unknown[] = [];
+  const logger = {
+    warn: (fields: unknown) => lines.push(['warn', fields]),
+    info: () => lines.push('info'),
+    debug: () => {},
+  } as unknown as Logger;
+  const observe = logRuleEvents(logger, clock);
+  const repaired: RuleEvent = { kind: 'synced', full: true, seconds: 0, elements: 6, repaired: true };
+  for (let time = 0; time < 500; time++) {
+    observe(repaired);
+    await clock.advance(120);
+  }
+  expect(lines).toEqual(['info', ['warn', { count: 1 }]]);
+  observe(repaired);
+  expect(lines.slice(2)).toEqual(['info', ['warn', { count: 500 }]]);
+});
+
 it('names ten senders, of however many', () => {
   const warnings: { sources: string }[] = [];
   const logger = { warn: (fields: { sources: string }) => warnings.push(fields) } as unknown as Logger;

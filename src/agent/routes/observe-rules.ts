@@ -5,20 +5,30 @@ import type { Logger } from '../logger.ts';
 
 /** Whoever tries the tunnel all the time is told of as seldom as this, in each family. */
 const TELL_REFUSED_MS = 600_000;
+/** Two programs that undo each other's work do so several times a second. */
+const TELL_REPAIRED_MS = 60_000;
 /** As many addresses as somebody reads. */
 const SOURCES_TOLD = 10;
 
 /** Writes what becomes of the rules beside the routes into the log. */
 export function logRuleEvents(logger: Logger, clock: Pick<Clock, 'now'>): RuleObserver {
   const untold = new Map<IpFamily, { readonly packets: number; readonly at: number }>();
+  let repairs = { untold: 0, toldAt: Number.NEGATIVE_INFINITY };
   return (event) => {
     switch (event.kind) {
       case 'synced': {
         const { full, seconds, elements, repaired } = event;
-        const level = full && elements > 0 ? 'info' : 'debug';
+        const count = repairs.untold + (repaired ? 1 : 0);
+        const isDue = repaired && clock.now() - repairs.toldAt >= TELL_REPAIRED_MS;
+        const level = full && elements > 0 && (isDue || !repaired) ? 'info' : 'debug';
         logger[level]({ full, seconds, elements }, 'Rules for the tunnel and for masquerading synced');
-        if (repaired)
-          logger.warn('Somebody removed or changed our rules for the tunnel and for masquerading; they are back');
+        repairs = isDue ? { untold: 0, toldAt: clock.now() } : { ...repairs, untold: count };
+        if (isDue) {
+          logger.warn(
+            { count },
+            'Somebody removed or changed our rules for the tunnel and for masquerading; they are back (`nodeplane status` names who changed nf_tables last)',
+          );
+        }
         break;
       }
       case 'syncFailed': {

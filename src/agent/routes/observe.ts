@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { type Clock, driftText } from '../../core/index.ts';
+import { type Clock, driftText, type IpFamily } from '../../core/index.ts';
 import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
@@ -8,6 +8,8 @@ import { LeftOutLog } from './left-out-log.ts';
 /** Writes what becomes of the routes into the log: one line for what an operator wants to see, the rest at debug level. */
 export function logRouteEvents(logger: Logger): RouteObserver {
   const leftOut = { IPv4: new LeftOutLog(logger, 'IPv4'), IPv6: new LeftOutLog(logger, 'IPv6') };
+  /** Families all of whose routes are compared, because something changed that is not the agent's work. */
+  const disturbed = new Set<IpFamily>();
   return (event) => {
     const { kind, family } = event;
     switch (kind) {
@@ -21,6 +23,9 @@ export function logRouteEvents(logger: Logger): RouteObserver {
           { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
           'Routes synced',
         );
+        if (full && disturbed.delete(family) && operations > 0) {
+          logger.warn({ family, operations }, 'Routes of ours were gone, or not as they are meant; they are back');
+        }
         leftOut[family].write();
         break;
       }
@@ -39,6 +44,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         logger.info({ family, mtu: event.mtu }, 'The largest packet on the way to other nodes');
         break;
       case 'disturbed':
+        disturbed.add(family);
         logger.info({ family }, 'Our routes, or a link they need, changed; comparing all of them');
         break;
       case 'driftFound': {

@@ -22,7 +22,7 @@ it.each(['127.0.0.1:11249', '[::1]:10249'])('names the metrics port %s, as the c
   expect(formatBindAddress(parseBindAddress(metrics)!)).toBe(metrics);
   expect([status, routes, services('shop/web')]).toEqual([
     `nodeplane status --address ${shellWord(metrics)}`,
-    `nodeplane routes --agent ${shellWord(metrics)}`,
+    `nodeplane routes --address ${shellWord(metrics)}`,
     `nodeplane services shop/web --address ${shellWord(metrics)}`,
   ]);
 });

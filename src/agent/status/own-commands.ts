@@ -28,8 +28,8 @@ export interface OwnCommands {
 /** The commands as they ask this very agent, to be pasted into a shell: flags are there where it is not where they look for it. */
 export function ownCommands({ metrics, lockDir, argv }: AgentWays): OwnCommands {
   return {
-    status: `nodeplane status${askedAt(metrics, '--address')}`,
-    routes: `nodeplane routes${askedAt(metrics, '--agent')}`,
+    status: `nodeplane status${askedAt(metrics)}`,
+    routes: `nodeplane routes${askedAt(metrics)}`,
     diff: `nodeplane diff${lockDir === NODE_PATHS.runDir ? '' : ` --agent-lock-dir ${shellWord(lockDir)}`}`,
     ipam: withFlags('ipam', argv),
     preflight: withFlags('preflight', argv),
@@ -48,11 +48,11 @@ function withFlags(command: string, argv: readonly string[]): string {
  * @param name of a Service; all without one
  */
 export function servicesCommand(metrics: string, name?: string): string {
-  return `nodeplane services${name === undefined ? '' : ` ${shellWord(name)}`}${askedAt(metrics, '--address')}`;
+  return `nodeplane services${name === undefined ? '' : ` ${shellWord(name)}`}${askedAt(metrics)}`;
 }
 
-function askedAt(metrics: string, flag: string): string {
-  return metrics === AGENT_ADDRESS ? '' : ` ${flag} ${shellWord(metrics)}`;
+function askedAt(metrics: string): string {
+  return metrics === AGENT_ADDRESS ? '' : ` --address ${shellWord(metrics)}`;
 }
 
 /** `--cni` as it is; shellWord quotes what begins like a flag, as it is for names. */

@@ -63,7 +63,17 @@ export function standingOf({ ports, problems }: ServiceReport): Standing {
   if (problems.length > 0) return { verdict: 'problem', text: ports.length > 0 ? 'partly served' : 'not served' };
   const verdicts = ports.flatMap((port) => [port.internalVerdict, port.externalVerdict ?? 'forward']);
   const worst = verdicts.includes('reject') ? 'reject' : verdicts.includes('drop') ? 'drop' : undefined;
-  return worst ? { verdict: 'none', text: VERDICTS[worst] } : { verdict: 'ok', text: '' };
+  return worst
+    ? { verdict: 'none', text: `${whereText(ports, worst)}${VERDICTS[worst]}` }
+    : { verdict: 'ok', text: '' };
+}
+
+/** Empty: at all addresses of a Service. */
+function whereText(ports: ServiceReport['ports'], verdict: Verdict): string {
+  const hasOutside = ports.some((port) => port.externalVerdict !== null);
+  const isInside = ports.some((port) => port.internalVerdict === verdict);
+  if (!isInside) return 'from outside ';
+  return hasOutside && ports.every((port) => port.externalVerdict !== verdict) ? 'at the ClusterIP ' : '';
 }
 
 /** The sign before a line. */

@@ -25,7 +25,7 @@ export function addExplainCommand(program: Command, readOffline?: ReadOffline): 
     .description(
       'say whether a connection works from this node, and if not, why. Exit status 0 if it works, 1 if it fails or does so partly, 2 if that cannot be told',
     )
-    .argument('<destination>', 'svc/NAMESPACE/NAME[:PORT], pod/NAMESPACE/NAME[:PORT], ADDRESS[:PORT], node:NODEPORT')
+    .argument('<destination>', '[svc/]NAMESPACE/NAME[:PORT], pod/NAMESPACE/NAME[:PORT], ADDRESS[:PORT], node:NODEPORT')
     .option(
       '--from <source>',
       '"node", an address (of a pod of this node or anybody else), or pod/NAMESPACE/NAME. Default: any pod of this node',

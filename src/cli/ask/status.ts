@@ -9,7 +9,7 @@ export interface StatusFlags {
   readonly address: string;
 }
 
-/** The flags that `status` and `services` have in common. */
+/** The flags that `status`, `services` and `routes` have in common. */
 export function addStatusFlags(command: Command): Command {
   return command
     .addOption(

@@ -94,6 +94,11 @@ static int write_all(int fd, const void *from, size_t length) {
     return 1;
 }
 
+/* Where the agent listens. */
+static const char *socket_path(void) {
+    return *variable("NODEPLANE_CNI_SOCKET") ? variable("NODEPLANE_CNI_SOCKET") : SOCKET_PATH;
+}
+
 static void put32(char *at, size_t value) { for (int i = 0; i < 4; i++) at[i] = value >> (8 * i); }
 
 static void make_request(void) {
@@ -116,7 +121,7 @@ static void make_request(void) {
 
 /* The agent's socket, or -1 when nobody listens there. */
 static int connect_agent(const char *command) {
-    const char *path = *variable("NODEPLANE_CNI_SOCKET") ? variable("NODEPLANE_CNI_SOCKET") : SOCKET_PATH;
+    const char *path = socket_path();
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) fail(ENVIRONMENT, "NODEPLANE_CNI_SOCKET is too long for a socket", path);
     strcpy(address.sun_path, path);
@@ -304,6 +309,8 @@ int main(int argc, char **argv) {
     int fd = connect_agent(command);
     int unread = fd >= 0 && ask(fd, netns);
     if (unread || !strcmp(command, "DEL")) delete_without_agent();
+    static char details[512];
+    snprintf(details, sizeof details, "Nobody answers at %s (the agent's --cni-socket): look whether its pod runs on this node, and at the end of its log", socket_path());
     fail(strcmp(command, "STATUS") ? TRY_AGAIN : UNAVAILABLE,
-         "The nodeplane agent is not running on this node, or ended while it worked; try again later", "");
+         "The nodeplane agent is not running on this node, or ended while it worked; try again later", details);
 }

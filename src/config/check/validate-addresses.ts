@@ -94,7 +94,8 @@ export function readCidrs(path: FieldPath, texts: readonly string[], problems: P
       return [parseCidr(text)];
     } catch (error) {
       if (!(error instanceof NodeplaneError)) throw error;
-      problems.add(path, `"${text}" is not a CIDR such as 10.244.0.0/16`);
+      const orPrimary = path === 'nodePortAddresses' ? ', nor "primary"' : '';
+      problems.add(path, `"${text}" is not a CIDR such as 10.244.0.0/16${orPrimary}`);
       return [];
     }
   });

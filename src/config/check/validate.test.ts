@@ -70,7 +70,10 @@ describe('validate refuses', () => {
       'metricsBindAddress: "1.2.3.4:65536"',
       'metricsBindAddress: "1.2.3.4:65536" is not IP:port with a port from 1 to 65535',
     ],
-    ['nodePortAddresses: [10.0.0.1]', 'nodePortAddresses: "10.0.0.1" is not a CIDR such as 10.244.0.0/16'],
+    [
+      'nodePortAddresses: [10.0.0.1]',
+      'nodePortAddresses: "10.0.0.1" is not a CIDR such as 10.244.0.0/16, nor "primary"',
+    ],
     [
       'nodePortAddresses: [primary, 10.0.0.0/8]',
       'nodePortAddresses: "primary" stands for itself and cannot be mixed with CIDRs, as in "primary,10.0.0.0/8": give one or the other',

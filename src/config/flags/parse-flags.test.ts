@@ -65,6 +65,8 @@ describe('parseFlags', () => {
   it.each([
     [['--foo'], 'unknown flag: --foo (--help shows all flags)'],
     [['--foo_bar=1'], 'unknown flag: --foo_bar (--help shows all flags)'],
+    [['--cluster-cdir=1'], 'unknown flag: --cluster-cdir (did you mean --cluster-cidr?)'],
+    [['--Kube_Config=c'], 'unknown flag: --Kube_Config (did you mean --kubeconfig?)'],
     [['--no-cleanup'], 'unknown flag: --no-cleanup (--help shows all flags)'],
     [['--enable-dsr'], 'unknown flag: --enable-dsr (--help shows all flags)'],
     [['--windows-service'], 'unknown flag: --windows-service (--help shows all flags)'],

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { NodeplaneError } from '../../core/index.ts';
+import { NodeplaneError, nearestWord } from '../../core/index.ts';
 import type { Program } from '../program.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { FLAG_NAMES, type FlagName, type FlagValue, flagNamed } from './flags.ts';
@@ -85,10 +85,17 @@ function readValue(spec: FlagSpec<unknown>, written: string, word: string | unde
 }
 
 function unknownFlag(name: string, written: string, word: string, known: Iterable<readonly [string, unknown]>): Error {
-  const plain = (text: string) => text.toLowerCase().replace(/[-_]/g, '');
-  const meant = [...known].find(([other]) => plain(other) === plain(name))?.[0];
+  if (!written.startsWith('--')) {
+    const what = `unknown shorthand flag: '${name}' in ${word}`;
+    return new NodeplaneError('ERR_CONFIG', `${what} (--help shows all flags)`);
+  }
+  // `--no-cleanup` means anything but `--cleanup`.
+  const meant = /^no[-_]/.test(name)
+    ? undefined
+    : nearestWord(
+        name,
+        Array.from(known, ([other]) => other),
+      );
   const remedy = meant ? `did you mean --${meant}?` : '--help shows all flags';
-  const long = written.startsWith('--');
-  const what = long ? `unknown flag: --${name}` : `unknown shorthand flag: '${name}' in ${word}`;
-  return new NodeplaneError('ERR_CONFIG', `${what} (${remedy})`);
+  return new NodeplaneError('ERR_CONFIG', `unknown flag: --${name} (${remedy})`);
 }

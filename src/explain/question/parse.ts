@@ -9,7 +9,7 @@ export interface WrittenQuestion {
 }
 
 const DESTINATIONS =
-  'svc/NAMESPACE/NAME[:PORT], an address[:PORT] ([...] around IPv6 with a port), node:NODEPORT, or pod/NAMESPACE/NAME[:PORT]';
+  '[svc/]NAMESPACE/NAME[:PORT], an address[:PORT] ([...] around IPv6 with a port), node:NODEPORT, or pod/NAMESPACE/NAME[:PORT]';
 const SOURCES = '"node", an address, or pod/NAMESPACE/NAME';
 
 /** @throws QuestionError with what is expected */
@@ -22,7 +22,10 @@ export function parseQuestion({ destination, source, protocol }: WrittenQuestion
 }
 
 function parseDestination(text: string): Destination {
-  const named = /^(svc|service|pod)\/([^/:\s]+)\/([^/:\s]+)(?::([^:\s]+))?$/.exec(text);
+  const named =
+    /^(svc|service|pod)\/([^/:\s]+)\/([^/:\s]+)(?::([^:\s]+))?$/.exec(text) ??
+    // As `nodeplane services` and `trace` write a Service.
+    /^()(?!(?:svc|service|pod)\/)([a-z0-9-]+)\/([a-z0-9-]+)(?::([^:\s]+))?$/.exec(text);
   if (named) {
     const [, kind, namespace = '', name = '', port] = named;
     if (kind === 'pod') {

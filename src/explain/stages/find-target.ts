@@ -143,6 +143,6 @@ function refuse(destination: Refused, report: Report): void {
 /** Of pods nothing is known here but what EndpointSlices tell. */
 export function unknownPod({ name, near }: { readonly name: string; readonly near: readonly string[] }): string {
   const [namespace, own] = name.split('/');
-  const meant = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`;
+  const meant = near.length === 0 ? '.' : `; did you mean ${near.join(', ')}?`;
   return `no Service that is served here has an endpoint of the pod ${name}${meant} Of other pods ask with the address that kubectl -n ${namespace} get pod ${own} -o wide shows`;
 }

@@ -43,6 +43,9 @@ const LEFTOVERS: readonly { link: RegExp; what: string }[] = [
   { link: /^kube-(?:bridge|dummy-if)$/, what: 'kube-router’s' },
 ];
 
+/** Of the configuration that the agent installs itself. */
+const OUR_BRIDGE = 'cni0';
+
 const leftovers: Check = {
   name: 'links.leftovers',
   async look({ node, config }) {
@@ -51,6 +54,8 @@ const leftovers: Check = {
       const known = LEFTOVERS.find((one) => one.link.test(link.name));
       // Of every namespace with ip_tunnel; Calico's is up.
       if (!known || (link.name === 'tunl0' && !link.up)) return [];
+      // The agent's own, or used on by it: `links.bridge` looks whether its addresses fit.
+      if (link.name === OUR_BRIDGE && config.cni?.conflist === '') return [];
       const ports = links.filter(({ master }) => master === link.index).length;
       return [`${link.name} (${known.what}${ports > 0 ? `, ${ports} ports` : ''})`];
     });
@@ -65,9 +70,6 @@ const leftovers: Check = {
     );
   },
 };
-
-/** Of the configuration that the agent installs itself. */
-const OUR_BRIDGE = 'cni0';
 
 const bridge: Check = {
   name: 'links.bridge',

@@ -277,6 +277,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
     '1 ports',
     { node: { links: () => [link('cni0', { kind: 'bridge' }), link('veth1', { index: 8, master: 7 })] } },
   ],
+  ['links.leftovers', 'ok', 'no device', { flags: cni, node: { links: () => [link('cni0', { kind: 'bridge' })] } }],
   ['links.leftovers', 'warning', 'kube-ipvs0', { node: { links: () => [link('kube-ipvs0', { kind: 'dummy' })] } }],
   ['links.mtu', 'ok', 'eth0 1500'],
   [

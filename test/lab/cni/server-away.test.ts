@@ -23,6 +23,7 @@ describe('the plugin on the host, without agent', () => {
   it('says so, each verb in its way', async () => {
     const pod = createNamespace('pod');
     await agent.stop();
+    const details = expect.stringContaining(`at ${served.socket} (`);
     const away = /^The nodeplane agent is not running/;
     for (const [verb, code] of [
       ['ADD', 11],
@@ -31,7 +32,7 @@ describe('the plugin on the host, without agent', () => {
       ['STATUS', 50],
     ] as const) {
       const outcome = await served.call(verb, pod);
-      expect(outcome).toMatchObject({ status: 1, json: { code, msg: expect.stringMatching(away) } });
+      expect(outcome).toMatchObject({ status: 1, json: { code, msg: expect.stringMatching(away), details } });
     }
     expect(await served.call('VERSION')).toMatchObject({ status: 0 });
     expect(served.kept()).toEqual([]);

@@ -36,7 +36,7 @@ interface Shown {
 }
 
 const json = () => {
-  const { status, stdout, stderr } = routes('--json');
+  const { status, stdout, stderr } = routes('-o', 'json');
   return { status, stderr, ...(JSON.parse(stdout) as Shown) };
 };
 

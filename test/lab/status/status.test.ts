@@ -139,7 +139,8 @@ describe('nodeplane services', () => {
       let held = await hold();
       // One of the three endpoints in use is a pod that nobody made.
       while (held.outcome.kind !== 'answered') held = await hold();
-      const { status, stdout } = nodeplane('services', 'shop/web');
+      // As `nodeplane explain` and kubectl write it.
+      const { status, stdout } = nodeplane('services', 'svc/shop/web');
       await held.close();
       expect(stdout).toMatch(/^✓ shop\/web\n/);
       expect(stdout).toMatch(

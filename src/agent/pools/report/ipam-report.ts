@@ -11,7 +11,7 @@ import type { PodCIDRBlock } from '../../../kube/index.ts';
 import type { BlockUse, Pool } from '../../../pools/index.ts';
 import type { ClusterAddresses } from './read-cluster.ts';
 
-/** The pod addresses of a cluster as one node sees them; the form of `nodeplane ipam --json`. */
+/** The pod addresses of a cluster as one node sees them; the form of `nodeplane ipam -o json`. */
 export interface IpamReport {
   readonly node: string;
   readonly from: 'node' | 'pool';

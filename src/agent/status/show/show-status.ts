@@ -45,7 +45,9 @@ export async function showStatus({ address, json }: ShowStatusOptions): Promise<
  * @throws ERR_STATUS_AGENT when no agent answers, ERR_CONFIG when no Service fits the name
  */
 export async function showServices({ address, json, name, page }: ShowServicesOptions): Promise<ShownStatus> {
-  const status = await askStatus(address, { query: name, page });
+  // As `nodeplane explain` and kubectl write a Service.
+  const query = name.replace(/^(?:svc|service)\/(?=[^/]+\/[^/]+$)/, '');
+  const status = await askStatus(address, { query, page });
   const { services, node, takenAt, schema, mode } = status;
   const [first, ...others] = services.services;
   if (name !== '' && !first) {
