@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { askAgentFor, type SocketPage } from '../http/ask-agent.ts';
 import { ALIVE_PAGE } from './control-server.ts';
 
+/** What to do when the agent cannot be asked at its control socket. */
+export const WHERE_IT_ANSWERS =
+  'Does it run, and with this --agent-lock-dir? Look at `nodeplane status` and the end of its log. It answers root on the node, in its network namespace (kubectl exec into its pod)';
 /** After what a busy agent has at hand just now. */
 export const ALIVE_WITHIN_MS = 20_000;
 /** So long a wait is worth a word. */

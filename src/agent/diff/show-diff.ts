@@ -1,5 +1,5 @@
 import { errorText, jsonText, NodeplaneError } from '../../core/index.ts';
-import { askControlPatiently } from '../control/ask-control.ts';
+import { askControlPatiently, WHERE_IT_ANSWERS } from '../control/ask-control.ts';
 import { NoAnswerError } from '../http/ask-agent.ts';
 import { type Check, isNumber, isOneOf, isText, listOf, objectOf, orNull, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
@@ -10,8 +10,6 @@ import { DIFF_SCHEMA, type DiffReport } from './report.ts';
 /** A comparison of everything at 10,000 Services, by programs that read slowly, and the repair of all of it. */
 const TIMEOUT_MS = 300_000;
 
-const WHERE =
-  'Does it run, and with this --agent-lock-dir? Look at `nodeplane status` and the end of its log. It answers root in its network namespace alone (kubectl exec into its pod)';
 const HANGS =
   'Somebody listens there and says nothing: the agent hangs, is stopped, or has no processor time. Look at the end of its log and at /livez; restarting it leaves the rules in place';
 const ENDED = 'It ended while it answered: look at the end of its log, and ask again when it is back';
@@ -47,10 +45,14 @@ export async function showDiff({ directory, repair, json, progress }: ShowDiffOp
       progress(`nodeplane: the agent has been ${repair ? 'repairing' : 'comparing'} for ${seconds} s, and is alive\n`);
     text = await askControlPatiently({ socketPath, method, path: DIFF_PAGE, timeoutMs: TIMEOUT_MS }, { waiting });
   } catch (error) {
-    return failed(69, errorText(error), error instanceof NoAnswerError ? HANGS : isReset(error) ? ENDED : WHERE);
+    return failed(
+      69,
+      errorText(error),
+      error instanceof NoAnswerError ? HANGS : isReset(error) ? ENDED : WHERE_IT_ANSWERS,
+    );
   }
   const report = parseForm<DiffReport>(text, isReport);
-  if (!report) return failed(2, 'the answer is not one of this version of nodeplane', WHERE);
+  if (!report) return failed(2, 'the answer is not one of this version of nodeplane', WHERE_IT_ANSWERS);
   const stdout = json ? jsonText(report) : diffText(report);
   const has = (verdict: string) => report.parts.some((part) => part.verdict === verdict);
   return { stdout, stderr: '', exitCode: has('unknown') ? 2 : has('differs') ? 1 : 0 };

@@ -1,6 +1,6 @@
 import { errorText, NodeplaneError } from '../../core/index.ts';
 import { KNOWLEDGE_SCHEMA, type Knowledge, type WrittenQuestion } from '../../explain/index.ts';
-import { ALIVE_WITHIN_MS, askControl } from '../control/ask-control.ts';
+import { ALIVE_WITHIN_MS, askControl, WHERE_IT_ANSWERS } from '../control/ask-control.ts';
 import { isText, objectOf, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
 import { EXPLAIN_PAGE, questionQuery } from './explain-page.ts';
@@ -10,7 +10,7 @@ export class NoAgentError extends NodeplaneError {
   constructor(reason: string) {
     super(
       'ERR_EXPLAIN_AGENT',
-      `Cannot ask the agent of this node: ${reason}. Does it run, and with this --agent-lock-dir? Look at \`nodeplane status\` and the end of its log. It answers root on the node, in its network namespace. Without one, --manifests DIR reads the objects from files`,
+      `Cannot ask the agent of this node: ${reason}. ${WHERE_IT_ANSWERS}. Without one, --manifests DIR reads the objects from files`,
     );
   }
 }
