@@ -17,8 +17,8 @@ export interface ExplainOptions {
   readonly verbose: boolean;
   /** The terminal shows more than ASCII. */
   readonly unicode: boolean;
-  /** Whether all of a line is told, however long: no terminal has to show it. @default false */
-  readonly whole?: boolean;
+  /** How wide the terminal is. @default there is none, and all of a line is told, however long */
+  readonly terminal?: number | undefined;
   /** Whether packets may be sent to endpoints of other nodes. @default false */
   readonly probe?: boolean;
   /** The agent's --agent-lock-dir. */
@@ -38,13 +38,13 @@ const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
 
 /** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing, and sends nothing but with `probe`. */
 export async function explainHere(options: ExplainOptions): Promise<Explained> {
-  const { question: written, json, verbose, unicode, whole = false, probe = false, directory, offline } = options;
+  const { question: written, json, verbose, unicode, terminal, probe = false, directory, offline } = options;
   try {
     const question = parseQuestion(written);
     const answer = offline
       ? explain(question, await offline(), undefined)
       : await answerSettled({ question, probe, ask: () => askKnowledge(directory, written) });
-    const stdout = json ? jsonText(answer) : answerText(answer, { unicode, verbose, whole });
+    const stdout = json ? jsonText(answer) : answerText(answer, { unicode, verbose, terminal });
     return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
   } catch (error) {
     return { stdout: '', ...failure(error) };

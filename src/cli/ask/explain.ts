@@ -56,7 +56,7 @@ export function addExplainCommand(program: Command, readOffline?: ReadOffline): 
         verbose,
         probe,
         unicode: showsUnicode(process.env),
-        whole: !process.stdout.isTTY,
+        terminal: process.stdout.columns,
         directory: agentLockDir,
         offline: manifests === undefined ? undefined : () => readOffline!(question, { manifests, nodeName }),
       });

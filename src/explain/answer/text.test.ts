@@ -26,7 +26,7 @@ const answer: Answer = {
 };
 
 it('fits 24 lines and 100 columns whatever it holds', () => {
-  const lines = answerText(answer, { unicode: true }).trimEnd().split('\n');
+  const lines = answerText(answer, { unicode: true, terminal: 100 }).trimEnd().split('\n');
   expect(lines.length).toBeLessThanOrEqual(24);
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
   expect(lines[0]).toMatch(
@@ -34,8 +34,20 @@ it('fits 24 lines and 100 columns whatever it holds', () => {
   );
 });
 
+it('fits narrower terminals, with as much of the cause and of what mends it', () => {
+  for (const terminal of [80, 60]) {
+    const lines = answerText(answer, { unicode: true, terminal }).split('\n');
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(terminal);
+    const cause = lines.slice(1, lines.indexOf(''));
+    expect(cause.join(' ').length).toBeGreaterThan(190);
+  }
+  expect(answerText(answer, { unicode: true, terminal: 200 })).toBe(
+    answerText(answer, { unicode: true, terminal: 100 }),
+  );
+});
+
 it('cuts nothing where no terminal has to show it, and says in the text what the object says', () => {
-  const lines = answerText(answer, { unicode: true, whole: true });
+  const lines = answerText(answer, { unicode: true });
   expect(lines).not.toContain('...');
   const text = lines.replace(/\s+/g, ' ');
   const told = [answer.cause, ...answer.path, ...answer.also, answer.remedy[0]!, ...answer.notChecked];
@@ -43,20 +55,20 @@ it('cuts nothing where no terminal has to show it, and says in the text what the
 });
 
 it('is ASCII where the terminal has nothing else, with words for the marks', () => {
-  const text = answerText(answer, { unicode: false });
+  const text = answerText(answer, { unicode: false, terminal: 100 });
   expect(text).toMatch(/^[\x20-\x7e\n]*$/);
   for (const mark of ['ok', '!!', '??', '--']) expect(text).toContain(`  ${mark} `);
 });
 
 it('shows evidence only when asked', () => {
-  expect(answerText(answer, { unicode: true })).not.toContain('nf_tables: rule: raw');
-  expect(answerText(answer, { unicode: true, verbose: true })).toContain('nf_tables: rule: raw');
+  expect(answerText(answer, { unicode: true, terminal: 100 })).not.toContain('nf_tables: rule: raw');
+  expect(answerText(answer, { unicode: true, verbose: true, terminal: 100 })).toContain('nf_tables: rule: raw');
 });
 
 it('shows what was seen before, and what may have been missed only with all evidence', () => {
   const few = { ...answer, also: answer.also.slice(0, 1) };
-  const text = answerText(few, { unicode: true });
+  const text = answerText(few, { unicode: true, terminal: 100 });
   expect(text).toMatch(/\n {2}also .*\n {2}seen +unanswered words.*\n {2}seen +rules words/);
   expect(text).not.toContain('missed');
-  expect(answerText(few, { unicode: true, verbose: true })).toMatch(/\n {2}seen +missed words/);
+  expect(answerText(few, { unicode: true, verbose: true, terminal: 100 })).toMatch(/\n {2}seen +missed words/);
 });

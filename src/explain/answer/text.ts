@@ -1,6 +1,10 @@
 import type { Answer, FurtherCause, Stage, StageResult } from './answer.ts';
 
-const COLUMNS = 100;
+/** Lines are no longer where a terminal is wider, nor where none has to show them. */
+const MOST_COLUMNS = 100;
+const LEAST_COLUMNS = 40;
+/** Of a cause, and of what mends it: on narrow terminals more lines. */
+const MOST_CHARACTERS = 200;
 /** Further causes, what was seen before, and warnings: a line each. */
 const MOST_NOTES = 3;
 const LABEL = 11;
@@ -10,8 +14,8 @@ export interface TextForm {
   readonly unicode: boolean;
   /** With all evidence, however long. @default false */
   readonly verbose?: boolean;
-  /** Nothing is cut: programs and files have no width. @default false */
-  readonly whole?: boolean;
+  /** As wide as the terminal is. @default nothing is cut: programs and files have no width */
+  readonly terminal?: number | undefined;
 }
 
 const MARKS = {
@@ -19,18 +23,21 @@ const MARKS = {
   ascii: { ok: 'ok', fail: '!!', unknown: '??', 'not-reached': '--' },
 } as const satisfies Record<string, Record<StageResult, string>>;
 
-/** The answer for people: one screen of 24 lines and 100 columns, and more only when asked for all evidence, or where nothing is cut. */
-export function answerText(answer: Answer, { unicode, verbose = false, whole = false }: TextForm): string {
+/** The answer for people: one screen of 24 lines and at most 100 columns, and more only when asked for all evidence, or where nothing is cut. */
+export function answerText(answer: Answer, { unicode, verbose = false, terminal }: TextForm): string {
   const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = answer;
   const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
   const tag = code === null ? '' : `[${code}]`;
-  const fitted = (text: string, columns = COLUMNS) => (whole ? text : cut(text, columns));
-  const most = (screen: number) => (whole ? Number.POSITIVE_INFINITY : screen);
+  const isCut = terminal !== undefined;
+  const columns = Math.max(LEAST_COLUMNS, Math.min(terminal ?? MOST_COLUMNS, MOST_COLUMNS));
+  const fitted = (text: string, room = columns) => (isCut ? cut(text, room) : text);
+  const most = (lines: number) => ({ columns, lines: isCut ? lines : Number.POSITIVE_INFINITY });
+  const sentence = most(Math.ceil(MOST_CHARACTERS / columns));
   const stageLine = ({ stage, result, text }: Stage) =>
     fitted(`  ${MARKS[unicode ? 'unicode' : 'ascii'][result]} ${stage.padEnd(LABEL)}${text}`);
   const lines = [
-    tag === '' ? fitted(title) : `${`${fitted(title, COLUMNS - tag.length - 2)}  `.padEnd(COLUMNS - tag.length)}${tag}`,
-    ...wrap(cause, '', '', most(2)),
+    tag === '' ? fitted(title) : `${`${fitted(title, columns - tag.length - 2)}  `.padEnd(columns - tag.length)}${tag}`,
+    ...wrap(cause, '', '', sentence),
     '',
     ...path.flatMap((stage) => [stageLine(stage), ...(verbose ? evidenceLines(stage) : [])]),
   ];
@@ -42,7 +49,7 @@ export function answerText(answer: Answer, { unicode, verbose = false, whole = f
   ];
   const foot = [
     ...(verbose ? notes : notes.slice(0, MOST_NOTES)).flat(),
-    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, most(2))),
+    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, sentence)),
     ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, most(1))),
     ...labelled('checked', checkedText(path, tookMs, notChecked), most(verbose ? 10 : 2)),
   ];
@@ -59,25 +66,31 @@ function evidenceLines({ evidence }: Stage): string[] {
   return evidence.map(({ source, object, value }) => `      ${source}: ${object}: ${value}`);
 }
 
-function labelled(label: string, text: string, most: number): string[] {
+/** What a text may take up. */
+interface Room {
+  readonly columns: number;
+  readonly lines: number;
+}
+
+function labelled(label: string, text: string, most: Room): string[] {
   return wrap(text, `  ${label.padEnd(LABEL + 2)}`, ' '.repeat(LABEL + 4), most);
 }
 
-/** At most `most` lines; the last one is cut, where they have a bound. */
-function wrap(text: string, first: string, next: string, most: number): string[] {
+/** The last line is cut, where their number has a bound. */
+function wrap(text: string, first: string, next: string, most: Room): string[] {
   const lines: string[] = [];
   let line = first;
   for (const word of text.split(' ')) {
     const isEmpty = line.length === (lines.length === 0 ? first : next).length;
-    if (!isEmpty && line.length + 1 + word.length > COLUMNS && lines.length + 1 < most) {
+    if (!isEmpty && line.length + 1 + word.length > most.columns && lines.length + 1 < most.lines) {
       lines.push(line);
       line = next + word;
     } else line += isEmpty ? word : ` ${word}`;
   }
-  return [...lines, line].map((one) => (most === Number.POSITIVE_INFINITY ? one : cut(one)));
+  return [...lines, line].map((one) => (most.lines === Number.POSITIVE_INFINITY ? one : cut(one, most.columns)));
 }
 
-function cut(text: string, columns = COLUMNS): string {
+function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, columns - 3)}...`;
 }
 
