@@ -111,3 +111,38 @@ it('answers by a router that nobody has found', async () => {
   const answer = await world.ask(`node:${NODE_PORT}`, outside.ip());
   expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('192.168.50.99') });
 });
+
+it('a pod that gets itself from an address that nobody of its link has', async () => {
+  const rule = `tcp dport ${TARGET} snat to 10.244.1.77`;
+  faults.nft(`table ip theirs { chain nat { type nat hook postrouting priority 90; ${rule}; } }`, 'ip theirs');
+  const answer = await world.ask('10.96.0.10:80', web.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('10.244.1.77') });
+  expect(await answers(web, '10.96.0.10')).toBe(false);
+});
+
+it('a NodePort where it is none is for whoever has the number there', async () => {
+  const ip = node.ip('IPv6');
+  const ask = () => world.ask(`[${ip}]:${NODE_PORT}`, client.ip('IPv6'));
+  expect(await ask()).toMatchObject({ verdict: 'fails', code: 'family' });
+  expect(await answers(client, ip, NODE_PORT)).toBe(false);
+  await node.serve({ port: NODE_PORT, ip });
+  const answer = await ask();
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(client, ip, NODE_PORT)).toBe(true);
+});
+
+it('so is one at an address that --nodeport-addresses leaves out', async () => {
+  await world.end();
+  await world.startAgent(
+    ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft', '--nodeport-addresses', '10.244.1.1/32'],
+  );
+  expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({
+    verdict: 'fails',
+    code: 'nodeport-address',
+  });
+  expect(await answers(outside, node.ip(), NODE_PORT)).toBe(false);
+  await node.serve({ port: NODE_PORT, ip: node.ip() });
+  const answer = await world.ask(`node:${NODE_PORT}`, outside.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(outside, node.ip(), NODE_PORT)).toBe(true);
+});

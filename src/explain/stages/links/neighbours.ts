@@ -1,7 +1,7 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isUnknown, unansweredByPod } from '../pods/asked-for.ts';
+import { isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
@@ -58,13 +58,8 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     byPort ? misled(here, { byPort, routed: false }, node) : undefined,
     back && unheardBy(pod, back, { peer: asker, asks: false, translated: goal.masqueraded !== false }, node),
   ].filter((one) => one !== undefined);
-  const lost = found.find(({ lasts }) => lasts);
-  if (lost) {
-    report.failEndpoint('link', goal.address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
-    return true;
-  }
-  for (const text of [...found.map((one) => one.text), locked(pod)])
-    if (text !== undefined) report.cannotTellEndpoint('link', goal.address, text);
+  if (isLost(found, goal, report)) return true;
+  if (locked(pod) !== undefined) report.cannotTellEndpoint('link', goal.address, locked(pod)!);
   // Who asks first is whoever sends first, and is known to the other by that; the node's own frames go to all ports.
   const listener = switched ? pod : isBridged(asked, goal, pod, node) ? here : undefined;
   if (listener && isUnasked(listener, goal.ip)) {
@@ -72,6 +67,21 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     report.cannotTellEndpoint('link', goal.address, text);
   }
   return false;
+}
+
+/** Looks whether a pod that gets itself finds whose address rules gave it as the sender's. Says whether not. */
+export function lookAtItsSender(goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
+  const sending = { peer: undefined, asks: false, translated: true };
+  const unheard = goal.source && unheardBy(pod, goal.source, sending, node);
+  return isLost(unheard ? [unheard] : [], goal, report);
+}
+
+/** Tells what is in the way of an endpoint, and whether that lasts. */
+function isLost(found: readonly Unheard[], { address }: Goal, report: Report): boolean {
+  const lost = found.find(({ lasts }) => lasts);
+  if (lost) report.failEndpoint('link', address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
+  else for (const { text } of found) report.cannotTellEndpoint('link', address, text);
+  return lost !== undefined;
 }
 
 /** Whether a pod does not hear other ports of its bridge ask for its address. */
