@@ -3,7 +3,7 @@ import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults, keepSocket } from './faults.ts';
+import { answers, Faults, keepSocket, vethOf } from './faults.ts';
 
 // Which addresses a client reaches at all, and by which the node answers it.
 
@@ -118,6 +118,18 @@ it('a pod that gets itself from an address that nobody of its link has', async (
   const answer = await world.ask('10.96.0.10:80', web.ip());
   expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('10.244.1.77') });
   expect(await answers(web, '10.96.0.10')).toBe(false);
+});
+
+it('a pod gets itself by a port without hairpin mode where the bridge shows no frames to rules', async () => {
+  const port = `link set dev ${vethOf(node, web)} hairpin`;
+  faults.run('bridge', `${port} off`, `${port} on`);
+  const ask = () => world.ask('10.96.0.10:80', web.ip());
+  expect(await ask()).toMatchObject({ verdict: 'fails', code: 'hairpin' });
+  expect(await answers(web, '10.96.0.10')).toBe(false);
+  faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+  const answer = await ask();
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(web, '10.96.0.10')).toBe(true);
 });
 
 it('a NodePort where it is none is for whoever has the number there', async () => {

@@ -100,7 +100,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     if (goal.masqueraded === undefined) report.cannotTellEndpoint('link', address, text);
   }
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
-  if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
+  // What no rules in the bridge translate the node sends on, and that comes from no port (should_deliver, net/bridge/br_forward.c).
+  if (isSame && isBridge && isShown && outside!.bridgePort?.hairpin === false) {
     const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
     report.failEndpoint('link', address, {
       code: 'hairpin',

@@ -5,7 +5,7 @@ import { isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
-import { misled } from './forwarding.ts';
+import { misled, untakenByBridge } from './forwarding.ts';
 import { unheardBy } from './next-hop.ts';
 import { vlanToNode } from './vlans.ts';
 
@@ -13,13 +13,20 @@ import { vlanToNode } from './vlans.ts';
 export function sends(pod: LocalPod, to: IpAddress, goals: readonly Goal[], node: NodeView, report: Report): boolean {
   const translated = goals.some(({ ip }) => !ipEquals(ip, to));
   const [peer] = node.podsAt(formatIp(to));
-  const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
-  const cut = frames.routed ? vlanToNode(pod, node) : undefined;
+  const isRouted = peer?.seenAs?.index !== pod.seenAs?.index;
+  const cut = isRouted ? vlanToNode(pod, node) : undefined;
   if (cut) {
     report.fail('link', cut);
     return false;
   }
-  const found = [unheardBy(pod, to, { peer, asks: true, translated }, node), misled(pod, frames, node)];
+  const { seenAs } = pod;
+  const isShown = seenAs !== undefined && showsToRules(seenAs, to, node);
+  const isPassed = translated && isShown && goals.every(({ ip }) => !isUnknown(node.neighbour(ip, seenAs.index)));
+  const found = [
+    unheardBy(pod, to, { peer, asks: true, translated }, node),
+    isRouted ? untakenByBridge(pod, { isPassed }, node) : undefined,
+    misled(pod, { byPort: false }, node),
+  ];
   const lost = found.find((one) => one?.lasts);
   if (lost) {
     report.fail('link', { code: 'neighbour', text: lost.text, remedy: lost.remedy });
@@ -54,8 +61,9 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
       : undefined,
-    misled(pod, { byPort, routed: !switched }, node),
-    byPort ? misled(here, { byPort, routed: false }, node) : undefined,
+    switched ? undefined : untakenByBridge(pod, { isPassed: asksBack && !isUnknown(entry) }, node),
+    misled(pod, { byPort }, node),
+    byPort ? misled(here, { byPort }, node) : undefined,
     back && unheardBy(pod, back, { peer: asker, asks: false, translated: goal.masqueraded !== false }, node),
   ].filter((one) => one !== undefined);
   if (isLost(found, goal, report)) return true;
