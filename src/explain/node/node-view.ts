@@ -184,6 +184,11 @@ export class NodeView {
     return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ priority }) => !OF_KERNEL.has(priority));
   }
 
+  /** Whether policy rules of this node ask for sources. */
+  routesBySource(family: IpFamily): boolean {
+    return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ source }) => source !== undefined);
+  }
+
   /** The first policy rule of this node that asks for a source which is one of these; undefined: none does. */
   ruleBySource(...sources: readonly IpAddress[]): PolicyRule | undefined {
     const rules = this.#lookups.rulesOf(sources[0]!.family, this.#route, 'this node');

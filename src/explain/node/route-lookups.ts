@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { IP_PROTOCOLS, type IpFamily } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import {
   listPolicyRules,
@@ -29,10 +29,13 @@ export class RouteLookups {
     const answer = lookUpRoute(netlink, question);
     this.#answers.set(key, answer);
     for (const rule of this.rulesOf(question.destination.family, netlink, whose)) {
+      const about = `policy rule ${rule.priority} of ${whose} asks for`;
       for (const [what, other] of othersBy(rule, question)) {
         if (isSameWay(answer, lookUpRoute(netlink, other))) continue;
-        this.#doubts.add(`policy rule ${rule.priority} of ${whose} asks for ${what}, which is not known`);
+        this.#doubts.add(`${about} ${what}, which is not known`);
       }
+      if (rule.source && isRoutedOtherwise(answer, withoutSource(question), netlink))
+        this.#doubts.add(`${about} the source, which sockets that ask for none do not have yet`);
     }
     return answer;
   }
@@ -51,7 +54,7 @@ export class RouteLookups {
 }
 
 /** The question as it would be for packets that a rule asks for, by what it asks for. */
-function othersBy({ sourcePorts, destinationPorts, user }: PolicyRule, question: RouteQuestion) {
+function othersBy({ sourcePorts, destinationPorts, user, protocol }: PolicyRule, question: RouteQuestion) {
   const { flow, inInterface, source } = question;
   const [sourcePort, destinationPort] = [sourcePorts, destinationPorts].map((ports) => ports && clientPortOf(ports));
   const others: (readonly [what: string, question: RouteQuestion])[] = [];
@@ -59,10 +62,31 @@ function othersBy({ sourcePorts, destinationPorts, user }: PolicyRule, question:
     others.push(['the source port', { ...question, flow: { ...flow, sourcePort } }]);
   if (destinationPort !== undefined && flow && flow.destinationPort === undefined)
     others.push(['the port of the client', { ...question, flow: { ...flow, destinationPort } }]);
-  // What is forwarded is of no user; a question without a source is none about packets that are sent.
+  // The kernel takes it for one about UDP (inet_rtm_getroute, net/ipv4/route.c).
+  if (protocol !== undefined && !flow)
+    others.push(['the protocol', { ...question, flow: { protocol: IP_PROTOCOLS.TCP } }]);
+  // What is forwarded is of no user of a process; a question without a source is none about packets that are sent.
   if (user !== undefined && source && inInterface === undefined)
     others.push(['the user of the process', { ...question, user }]);
   return others;
+}
+
+/**
+ * The question as the kernel asks it for a socket that is bound to no address (udp_sendmsg, ip_route_connect in include/net/route.h,
+ * ip6_dst_lookup_tail in net/ipv6/ip6_output.c); undefined: it asks with the source. TCP answers from the address it was asked at.
+ */
+function withoutSource({ source, ...question }: RouteQuestion): RouteQuestion | undefined {
+  const { flow, inInterface } = question;
+  if (!source || !flow || inInterface !== undefined) return undefined;
+  return flow.protocol === IP_PROTOCOLS.TCP && flow.sourcePort !== undefined ? undefined : question;
+}
+
+/** @param answer for the same with the source. Of IPv4, TCP begins nothing unless both are answered, and goes by this one */
+function isRoutedOtherwise(answer: RouteAnswer, question: RouteQuestion | undefined, netlink: Netlink): boolean {
+  if (!question) return false;
+  const other = lookUpRoute(netlink, question);
+  const needsBoth = question.destination.family === 'IPv4' && question.flow?.protocol === IP_PROTOCOLS.TCP;
+  return needsBoth ? answer.kind === 'route' && other.kind === 'refused' : !isSameWay(answer, other);
 }
 
 /** A port of a range that a client may have; undefined: it has none. */

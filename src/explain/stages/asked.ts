@@ -2,6 +2,7 @@ import type { IpAddress, IpFamily, IpProtocol } from '../../core/index.ts';
 import type { DestinationKind, Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
 import type { LocalPod } from '../node/index.ts';
 import type { KnownBytes } from '../packet/index.ts';
+import type { Finding } from './report.ts';
 
 /** Who connects, found on this node. */
 export type Client =
@@ -24,6 +25,8 @@ export interface Target {
   readonly service:
     | { readonly service: KnownService; readonly port: KnownPort; readonly via: DestinationKind }
     | undefined;
+  /** What is wrong if rules leave it to this node and no process listens: it was meant as a NodePort. @default nothing */
+  readonly unheard?: Finding;
 }
 
 /** A question with everything in it found. */

@@ -130,16 +130,19 @@ function podClient(ip: string, target: Target, node: NodeView, report: Report): 
 }
 
 function nodeClient(target: Target, node: NodeView, report: Report): Client | undefined {
-  const answer = node.route({ destination: target.ip });
+  const flow = flowOf(target, { destinationPort: target.port });
+  const answer = node.route({ destination: target.ip, flow });
   const own = firstOwn(node, target.family);
   const ip = answer.kind === 'route' ? (answer.route.source ?? own) : undefined;
   if (!ip) {
     const why = answer.kind === 'refused' ? answer.errno : 'it has no address of the family';
-    report.fail('source', {
-      code: 'pod-route',
-      text: `this node has no route to ${formatIp(target.ip)} (${why}), so that no connection is begun`,
-      remedy: ['ip route add default via GATEWAY'],
-    });
+    const text = `this node has no route to ${formatIp(target.ip)} (${why})`;
+    // Of IPv6 the kernel then chooses a source, and asks again (ip6_dst_lookup_tail).
+    if (target.family === 'IPv6' && node.routesBySource('IPv6')) report.cannotTell('source', `${text} ${SOURCELESS}`);
+    else {
+      const remedy = ['ip route add default via GATEWAY'];
+      report.fail('source', { code: 'pod-route', text: `${text}, so that no connection is begun`, remedy });
+    }
     return undefined;
   }
   report.stage('source', 'ok', `a process of this node, from ${formatIp(ip)}`);
@@ -156,6 +159,9 @@ function begins(source: IpAddress, target: Target, node: NodeView, report: Repor
   report.fail('source', { code: 'pod-route', text, remedy: ['ip rule', `ip route get ${to} from ${from}`] });
   return false;
 }
+
+/** Where a way is missing, and who uses it has a source. */
+const SOURCELESS = 'for what has no source yet, and policy rules ask for sources';
 
 function firstOwn(node: NodeView, family: IpFamily): IpAddress | undefined {
   return node.addresses.find(({ address, scope }) => address.family === family && scope === 0)?.address;
@@ -184,11 +190,9 @@ function outsideClient(
     if (servedBy !== undefined) tellServedElsewhere(target, ip, servedBy, report);
     const mask = maskOf(known, ip, node);
     if (mask) report.doubt(mask.text);
-    report.fail('source', {
-      code: 'way-back',
-      text: `there is no route back to ${formatIp(ip)}${why}`,
-      remedy: [`ip route get ${formatIp(ip)}`],
-    });
+    const text = `there is no route back to ${formatIp(ip)}${why}`;
+    if (node.routesBySource(ip.family)) report.cannotTell('source', `${text} ${SOURCELESS}`);
+    else report.fail('source', { code: 'way-back', text, remedy: [`ip route get ${formatIp(ip)}`] });
     return undefined;
   }
   const home = nodeOfPod(ip, knowledge);

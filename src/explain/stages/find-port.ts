@@ -3,7 +3,7 @@ import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
-import type { Report } from './report.ts';
+import type { Finding, Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
 import { twinOf } from './twin.ts';
 
@@ -21,29 +21,28 @@ export function findPort(
     tellNotReady(report);
     return undefined;
   }
-  const family = familyFor(question, knowledge, destination, node, report);
-  if (family === undefined) return undefined;
+  const family = familyFor(question, knowledge, destination, node);
   const { service, via, port: wanted } = destination;
+  if (typeof family !== 'string') return withoutNodePort(question, knowledge, destination, family, node, report);
   const fits = service.ports.filter((port) => port.family === family && hasPort(port, wanted, via === 'node-port'));
   const { protocol } = question;
   const port = fits.find((one) => one.protocol === (protocol ?? 'TCP')) ?? (protocol ? undefined : fits[0]);
   if (!port) return withoutPort(question, destination, family, report);
-  const ip = addressFor(port, knowledge, destination, node, report);
-  if (!ip) return undefined;
+  const ip = addressFor(port, knowledge, destination, node);
+  if ('text' in ip) return withoutNodePort(question, knowledge, destination, ip, node, report);
   const shown = via === 'cluster-ip' ? '' : `, by its ${inWords(via)}`;
   report.stage('service', 'ok', describe(service, port, shown));
   const number = via === 'node-port' ? port.nodePort : port.port;
   return { family, protocol: port.protocol as IpProtocol, ip, port: number, service: { service, port, via } };
 }
 
-/** The family of the address that was asked for, or else of the client, or else the Service's first; undefined: it has no such port. */
+/** The family of the address that was asked for, or else of the client, or else the Service's first; or why it has no such port. */
 function familyFor(
   { source }: Question,
   knowledge: Knowledge,
   { service, address }: ServiceDestination,
   node: NodeView | undefined,
-  report: Report,
-): IpFamily | undefined {
+): IpFamily | Finding {
   const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
   const has = new Set(service.ports.map(({ family }) => family));
   const isLacking = address === null && asked !== undefined && !has.has(asked);
@@ -56,13 +55,35 @@ function familyFor(
     const text = isServed
       ? `${service.name} is ${[...has].join(' and ')} only, asked was ${asked}`
       : `${asked} is not served on this node`;
-    report.fail('service', { code: 'family', text });
-  } else {
-    const [problem] = service.problems;
-    const text = `no port of ${service.name} is served here${problem ? `: ${problem}` : ''}`;
-    report.fail('service', { code: 'not-for-us', text });
+    return { code: 'family', text };
   }
-  return undefined;
+  const [problem] = service.problems;
+  const text = `no port of ${service.name} is served here${problem ? `: ${problem}` : ''}`;
+  return { code: 'not-for-us', text };
+}
+
+/**
+ * What is not served as asked. A number that is no NodePort at an address of this node is for whoever listens there (a process, or a
+ * pod by a `hostPort`): the rules tell.
+ */
+function withoutNodePort(
+  { protocol, source }: Question,
+  knowledge: Knowledge,
+  { service, via, address, port: wanted }: ServiceDestination,
+  why: Finding,
+  node: NodeView | undefined,
+  report: Report,
+): Target | undefined {
+  const ip = address === null ? ownAddress(knowledge, familyOf(source, knowledge), node) : parseIp(address);
+  if (via !== 'node-port' || !node || !ip) {
+    report.fail('service', why);
+    return undefined;
+  }
+  const port = Number(wanted);
+  const known = service.ports.filter(({ nodePort }) => nodePort === port).map((one) => one.protocol as IpProtocol);
+  report.stage('service', 'ok', `${why.text}; a process may listen there, or somebody map it`);
+  const meant = protocol ?? (known.includes('TCP') ? 'TCP' : known[0]!);
+  return { family: ip.family, protocol: meant, ip, port, service: undefined, unheard: why };
 }
 
 /** The Service has no such port. At an address that it shares with others (external IP, VIP) somebody else may. */
@@ -86,25 +107,20 @@ function withoutPort(
   return undefined;
 }
 
-/** The address asked for, or the one that the way in has; undefined: the port is not served there. */
+/** The address asked for, or the one that the way in has; or why the port is not served there. */
 function addressFor(
   port: KnownPort,
   knowledge: Knowledge,
   { via, address }: ServiceDestination,
   node: NodeView | undefined,
-  report: Report,
-): IpAddress | undefined {
+): IpAddress | Finding {
   const { family } = port;
   if (address === null && via !== 'node-port') return parseIp(port.clusterIp);
   const ip = address === null ? ownAddress(knowledge, family, node) : parseIp(address);
-  if (!ip) {
-    report.fail('service', { code: 'family', text: `this node has no ${family} address` });
-    return undefined;
-  }
+  if (!ip) return { code: 'family', text: `this node has no ${family} address` };
   if (via !== 'node-port' || isNodePortAddress(knowledge, family, formatIp(ip))) return ip;
   const text = `NodePorts do not answer at ${formatIp(ip)}: --nodeport-addresses leaves it out`;
-  report.fail('service', { code: 'nodeport-address', text });
-  return undefined;
+  return { code: 'nodeport-address', text };
 }
 
 /** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */

@@ -5,7 +5,7 @@ import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
 import { keyOf } from './endpoints.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
-import type { Report } from './report.ts';
+import type { Finding, Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
 
 /** Finds what is connected to; undefined: there is no such thing, and the report says why. */
@@ -94,7 +94,7 @@ function atNode(
 ): Target | undefined {
   const family = familyOf(source, knowledge);
   const ip = ownAddress(knowledge, family, node);
-  return ip && { family: ip.family, protocol, ip, port, service: undefined };
+  return ip && { family: ip.family, protocol, ip, port, service: undefined, unheard: noNodePort(port) };
 }
 
 type Refused = Extract<
@@ -108,8 +108,8 @@ function nameOf(destination: Refused): string {
 }
 
 /** Of a number that rules map to nobody, and at which no process of the node listens. */
-export function refuseNodePort(port: number, report: Report): void {
-  report.fail('service', { code: 'no-such-port', text: `no Service has the NodePort ${port}` });
+function noNodePort(port: number): Finding {
+  return { code: 'no-such-port', text: `no Service has the NodePort ${port}` };
 }
 
 function refuse(destination: Refused, report: Report): void {
@@ -136,7 +136,7 @@ function refuse(destination: Refused, report: Report): void {
       });
       return;
     case 'no-node-port':
-      refuseNodePort(destination.port, report);
+      report.fail('service', noNodePort(destination.port));
   }
 }
 

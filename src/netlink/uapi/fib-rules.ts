@@ -23,6 +23,7 @@ export const FRA = attributeSet('FRA', {
   FRA_PRIORITY: [6, 'u32'],
   /** struct fib_rule_uid_range { __u32 start, end; } */
   FRA_UID_RANGE: [20, 'bytes'],
+  FRA_IP_PROTO: [22, 'u8'],
   /** struct fib_rule_port_range { __u16 start, end; } */
   FRA_SPORT_RANGE: [23, 'bytes'],
   FRA_DPORT_RANGE: [24, 'bytes'],

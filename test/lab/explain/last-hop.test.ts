@@ -197,6 +197,14 @@ it.each<[string, string, () => void]>([
       faults.ip(`neigh replace ${WEB} lladdr ${mac} dev cni0 nud reachable`, `neigh del ${WEB} dev cni0`);
     },
   ],
+  [
+    'a bridge whose own address is elsewhere, while this node knows the endpoint',
+    `${VIP}:80`,
+    () => {
+      faults.ip(`neigh replace ${WEB} lladdr ${macOf(web)} dev cni0 nud reachable`, `neigh del ${WEB} dev cni0`);
+      bridgeIsAt(web);
+    },
+  ],
   ['an entry that nobody needs where rules see the frames', `${VIP}:80`, () => takes(client, NOBODY, GATEWAY)],
 ])('does not say that it works, nor that it fails: %s', async (_, destination, begin) => {
   begin();

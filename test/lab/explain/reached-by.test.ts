@@ -3,7 +3,7 @@ import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults, keepSocket } from './faults.ts';
+import { answers, Faults, keepSocket, vethOf } from './faults.ts';
 
 // Which addresses a client reaches at all, and by which the node answers it.
 
@@ -110,4 +110,51 @@ it('answers by a router that nobody has found', async () => {
   await new Promise((resolve) => setTimeout(resolve, 2500));
   const answer = await world.ask(`node:${NODE_PORT}`, outside.ip());
   expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('192.168.50.99') });
+});
+
+it('a pod that gets itself from an address that nobody of its link has', async () => {
+  const rule = `tcp dport ${TARGET} snat to 10.244.1.77`;
+  faults.nft(`table ip theirs { chain nat { type nat hook postrouting priority 90; ${rule}; } }`, 'ip theirs');
+  const answer = await world.ask('10.96.0.10:80', web.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('10.244.1.77') });
+  expect(await answers(web, '10.96.0.10')).toBe(false);
+});
+
+it('a pod gets itself by a port without hairpin mode where the bridge shows no frames to rules', async () => {
+  const port = `link set dev ${vethOf(node, web)} hairpin`;
+  faults.run('bridge', `${port} off`, `${port} on`);
+  const ask = () => world.ask('10.96.0.10:80', web.ip());
+  expect(await ask()).toMatchObject({ verdict: 'fails', code: 'hairpin' });
+  expect(await answers(web, '10.96.0.10')).toBe(false);
+  faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+  const answer = await ask();
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(web, '10.96.0.10')).toBe(true);
+});
+
+it('a NodePort where it is none is for whoever has the number there', async () => {
+  const ip = node.ip('IPv6');
+  const ask = () => world.ask(`[${ip}]:${NODE_PORT}`, client.ip('IPv6'));
+  expect(await ask()).toMatchObject({ verdict: 'fails', code: 'family' });
+  expect(await answers(client, ip, NODE_PORT)).toBe(false);
+  await node.serve({ port: NODE_PORT, ip });
+  const answer = await ask();
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(client, ip, NODE_PORT)).toBe(true);
+});
+
+it('so is one at an address that --nodeport-addresses leaves out', async () => {
+  await world.end();
+  await world.startAgent(
+    ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft', '--nodeport-addresses', '10.244.1.1/32'],
+  );
+  expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({
+    verdict: 'fails',
+    code: 'nodeport-address',
+  });
+  expect(await answers(outside, node.ip(), NODE_PORT)).toBe(false);
+  await node.serve({ port: NODE_PORT, ip: node.ip() });
+  const answer = await world.ask(`node:${NODE_PORT}`, outside.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(outside, node.ip(), NODE_PORT)).toBe(true);
 });

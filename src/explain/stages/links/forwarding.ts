@@ -4,33 +4,42 @@ import { NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/inde
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Unheard } from '../pods/asked-for.ts';
 
-/** How frames come to a pod of a bridge, and where its own go. */
-interface Frames {
-  /** From another port of the bridge, and not from this node. */
-  readonly byPort: boolean;
-  /** To this node, or from it. */
-  readonly routed: boolean;
+/**
+ * What a bridge's forwarding database keeps from this node that a pod sends to; undefined: nothing.
+ *
+ * @param isPassed rules in the bridge translate the pod's frames, and lead them on as long as this node knows its neighbours: it hears no
+ * answer when it asks for those
+ */
+export function untakenByBridge(
+  { seenAs }: LocalPod,
+  { isPassed }: { readonly isPassed: boolean },
+  node: NodeView,
+): Unheard | undefined {
+  if (seenAs?.kind !== 'bridge') return undefined;
+  if (node.bridges.forwarding(seenAs.index, seenAs.address).some(isLocal)) return undefined;
+  const [bridge, mac] = [seenAs.name, formatMac(seenAs.address)];
+  const text = `${bridge} does not take frames to its own MAC address ${mac} for this node's (bridge fdb)`;
+  return { text, remedy: [`bridge fdb replace ${mac} dev ${bridge} self permanent`], lasts: !isPassed };
+}
+
+function isLocal({ state }: Neighbour): boolean {
+  return (state & NUD_PERMANENT) !== 0;
 }
 
 /**
- * What a bridge's forwarding database keeps from a pod, or from this node that the pod sends to; undefined: nothing. An entry that is not
- * local moves to the port by which the pod is heard next, unless it is sticky or that port does not learn (net/bridge/br_fdb.c,
+ * What a bridge's forwarding database keeps from a pod; undefined: nothing. An entry that is not local moves to the port by which the pod is heard next, unless it is sticky or that port does not learn (net/bridge/br_fdb.c,
  * br_fdb_update); frames to a local one end at this node if they come in by a port (br_input.c), and are sent by its port if they do not.
+ *
+ * @param byPort frames to it come from another port of the bridge, and not from this node
  */
 export function misled(
   { ip, inside, outside, seenAs }: LocalPod,
-  { byPort, routed }: Frames,
+  { byPort }: { readonly byPort: boolean },
   node: NodeView,
 ): Unheard | undefined {
   if (seenAs?.kind !== 'bridge') return undefined;
   const { learning = true, unicastFlood = true } = outside!.bridgePort ?? {};
   const bridge = seenAs.name;
-  const isLocal = ({ state }: Neighbour) => (state & NUD_PERMANENT) !== 0;
-  const back = `bridge fdb replace ${formatMac(seenAs.address)} dev ${bridge} self permanent`;
-  if (routed && !node.bridges.forwarding(seenAs.index, seenAs.address).some(isLocal)) {
-    const text = `${bridge} does not take frames to its own MAC address ${formatMac(seenAs.address)} for this node's (bridge fdb)`;
-    return { text, remedy: [back], lasts: true };
-  }
   const entries = node.bridges.forwarding(seenAs.index, inside.address);
   const mac = formatMac(inside.address);
   const enter = `bridge fdb replace ${mac} dev ${outside!.name} master dynamic`;

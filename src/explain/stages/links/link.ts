@@ -11,7 +11,7 @@ import type { Finding, Report } from '../report.ts';
 import { isHeardAt } from '../sockets/hearing.ts';
 import { isAnswerLost } from './answers.ts';
 import { isSwitched } from './bridge.ts';
-import { lookAtNeighbours, sends } from './neighbours.ts';
+import { lookAtItsSender, lookAtNeighbours, sends } from './neighbours.ts';
 import { bothHave, hasMac } from './next-hop.ts';
 import { vlansApart } from './outside-vlans.ts';
 
@@ -100,7 +100,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     if (goal.masqueraded === undefined) report.cannotTellEndpoint('link', address, text);
   }
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
-  if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
+  // What no rules in the bridge translate the node sends on, and that comes from no port (should_deliver, net/bridge/br_forward.c).
+  if (isSame && isBridge && isShown && outside!.bridgePort?.hairpin === false) {
     const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
     report.failEndpoint('link', address, {
       code: 'hairpin',
@@ -142,7 +143,7 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     const text = `this node takes ${pod.ip} for an address of its own, by a route, and the pod has it too`;
     report.cannotTellEndpoint('link', address, `${text}: who of them gets what comes is not known`);
   }
-  if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
+  if (isSame ? lookAtItsSender(goal, pod, node, report) : lookAtNeighbours(asked, goal, pod, node, report)) return;
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;

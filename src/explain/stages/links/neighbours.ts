@@ -1,11 +1,11 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isUnknown, unansweredByPod } from '../pods/asked-for.ts';
+import { isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
-import { misled } from './forwarding.ts';
+import { misled, untakenByBridge } from './forwarding.ts';
 import { unheardBy } from './next-hop.ts';
 import { vlanToNode } from './vlans.ts';
 
@@ -13,13 +13,20 @@ import { vlanToNode } from './vlans.ts';
 export function sends(pod: LocalPod, to: IpAddress, goals: readonly Goal[], node: NodeView, report: Report): boolean {
   const translated = goals.some(({ ip }) => !ipEquals(ip, to));
   const [peer] = node.podsAt(formatIp(to));
-  const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
-  const cut = frames.routed ? vlanToNode(pod, node) : undefined;
+  const isRouted = peer?.seenAs?.index !== pod.seenAs?.index;
+  const cut = isRouted ? vlanToNode(pod, node) : undefined;
   if (cut) {
     report.fail('link', cut);
     return false;
   }
-  const found = [unheardBy(pod, to, { peer, asks: true, translated }, node), misled(pod, frames, node)];
+  const { seenAs } = pod;
+  const isShown = seenAs !== undefined && showsToRules(seenAs, to, node);
+  const isPassed = translated && isShown && goals.every(({ ip }) => !isUnknown(node.neighbour(ip, seenAs.index)));
+  const found = [
+    unheardBy(pod, to, { peer, asks: true, translated }, node),
+    isRouted ? untakenByBridge(pod, { isPassed }, node) : undefined,
+    misled(pod, { byPort: false }, node),
+  ];
   const lost = found.find((one) => one?.lasts);
   if (lost) {
     report.fail('link', { code: 'neighbour', text: lost.text, remedy: lost.remedy });
@@ -54,17 +61,13 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
       : undefined,
-    misled(pod, { byPort, routed: !switched }, node),
-    byPort ? misled(here, { byPort, routed: false }, node) : undefined,
+    switched ? undefined : untakenByBridge(pod, { isPassed: asksBack && !isUnknown(entry) }, node),
+    misled(pod, { byPort }, node),
+    byPort ? misled(here, { byPort }, node) : undefined,
     back && unheardBy(pod, back, { peer: asker, asks: false, translated: goal.masqueraded !== false }, node),
   ].filter((one) => one !== undefined);
-  const lost = found.find(({ lasts }) => lasts);
-  if (lost) {
-    report.failEndpoint('link', goal.address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
-    return true;
-  }
-  for (const text of [...found.map((one) => one.text), locked(pod)])
-    if (text !== undefined) report.cannotTellEndpoint('link', goal.address, text);
+  if (isLost(found, goal, report)) return true;
+  if (locked(pod) !== undefined) report.cannotTellEndpoint('link', goal.address, locked(pod)!);
   // Who asks first is whoever sends first, and is known to the other by that; the node's own frames go to all ports.
   const listener = switched ? pod : isBridged(asked, goal, pod, node) ? here : undefined;
   if (listener && isUnasked(listener, goal.ip)) {
@@ -72,6 +75,21 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     report.cannotTellEndpoint('link', goal.address, text);
   }
   return false;
+}
+
+/** Looks whether a pod that gets itself finds whose address rules gave it as the sender's. Says whether not. */
+export function lookAtItsSender(goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
+  const sending = { peer: undefined, asks: false, translated: true };
+  const unheard = goal.source && unheardBy(pod, goal.source, sending, node);
+  return isLost(unheard ? [unheard] : [], goal, report);
+}
+
+/** Tells what is in the way of an endpoint, and whether that lasts. */
+function isLost(found: readonly Unheard[], { address }: Goal, report: Report): boolean {
+  const lost = found.find(({ lasts }) => lasts);
+  if (lost) report.failEndpoint('link', address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
+  else for (const { text } of found) report.cannotTellEndpoint('link', address, text);
+  return lost !== undefined;
 }
 
 /** Whether a pod does not hear other ports of its bridge ask for its address. */

@@ -5,7 +5,6 @@ import type { Packet } from '../../packet/index.ts';
 import { type Walk, walkPacket } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
-import { refuseNodePort } from '../find-target.ts';
 import { isNobodys, isTakenHere } from '../here/heard-here.ts';
 import { isUnseen } from '../links/bridge.ts';
 import type { Report } from '../report.ts';
@@ -58,9 +57,8 @@ export function lookAtRules(
     ends.add(`${result.end.kind} ${goal.address}`);
   }
   const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => keyOf(ip, port)));
-  const { destination } = asked.knowledge;
-  if (destination.kind === 'no-node-port' && ways.every((way) => isNobodys(asked, way, node))) {
-    refuseNodePort(destination.port, report);
+  if (target.unheard && ways.every((way) => isNobodys(asked, way, node))) {
+    report.fail('service', target.unheard);
     return [];
   }
   const again = (way: Way) => walked(way.result.packet).branches;

@@ -30,6 +30,19 @@ const RULES: readonly (readonly [string, string, ReturnType<typeof decodePolicyR
     },
   ],
   [
+    // ip rule add ipproto tcp pref 50
+    'a protocol',
+    '02000000 fe000001 00000000 08000600 32000000 05001600 06000000',
+    {
+      priority: 50,
+      sourcePorts: undefined,
+      destinationPorts: undefined,
+      user: undefined,
+      protocol: 6,
+      byClass: false,
+    },
+  ],
+  [
     'a class as newer kernels write it',
     '02000000 00000006 00000000 05001900 04000000',
     { priority: 0, sourcePorts: undefined, destinationPorts: undefined, user: undefined, byClass: true },

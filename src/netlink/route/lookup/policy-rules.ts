@@ -18,6 +18,8 @@ export interface PolicyRule {
   readonly destinationPorts: Ports | undefined;
   /** The first user that it asks for; undefined: it asks for none. */
   readonly user: number | undefined;
+  /** The protocol that it asks for (IPPROTO_*); undefined: it asks for none. */
+  readonly protocol?: number;
   /** Whether it asks for the class of traffic (`tos`, `dscp`). */
   readonly byClass: boolean;
 }
@@ -48,6 +50,7 @@ export function decodePolicyRule(payload: Uint8Array): PolicyRule {
     sourcePorts: portsOf(rule.FRA_SPORT_RANGE),
     destinationPorts: portsOf(rule.FRA_DPORT_RANGE),
     user: rule.FRA_UID_RANGE && readU32(rule.FRA_UID_RANGE, 0),
+    ...(rule.FRA_IP_PROTO !== undefined && { protocol: rule.FRA_IP_PROTO }),
     byClass: tos !== 0 || rule.FRA_DSCP !== undefined,
   };
 }

@@ -1,4 +1,4 @@
-import { addressBits, formatIp, type IpAddress, isNotFound, KernelError } from '../../../core/index.ts';
+import { addressBits, formatIp, type IpAddress, type IpFamily, isNotFound, KernelError } from '../../../core/index.ts';
 import { familyNumber } from '../../address-family.ts';
 import { encodeBody } from '../../attribute-set.ts';
 import type { NetlinkRequest } from '../../message.ts';
@@ -23,7 +23,7 @@ export interface RouteQuestion {
   readonly mark?: number | undefined;
   /** What policy rules may ask for besides (Linux 4.17). */
   readonly flow?: RoutedFlow | undefined;
-  /** The user whose socket sends, of what this host sends itself. @default the caller */
+  /** The user whose socket sends, of what this host sends itself. @default the caller; of what is forwarded, as the kernel does */
   readonly user?: number | undefined;
   /** The route that matched, with its prefix, in place of the way to the one address. @default false */
   readonly matched?: boolean | undefined;
@@ -69,11 +69,19 @@ function routeQuery({ destination, source, inInterface, mark, flow, user, matche
         RTA_SRC: source?.bytes,
         RTA_IIF: inInterface,
         RTA_MARK: mark,
-        RTA_UID: user,
+        RTA_UID: user ?? userOf(destination.family, inInterface),
         RTA_IP_PROTO: flow?.protocol,
         RTA_SPORT: flow?.sourcePort,
         RTA_DPORT: flow?.destinationPort,
       },
     ),
   };
+}
+
+/**
+ * Of IPv6, packets that are forwarded are root's to policy rules (ip6_route_input, net/ipv6/route.c, leaves flowi6_uid 0), and nobody's in
+ * a question that names no user. A question of IPv4 is answered as packets are.
+ */
+function userOf(family: IpFamily, inInterface: number | undefined): number | undefined {
+  return family === 'IPv6' && inInterface !== undefined ? 0 : undefined;
 }
