@@ -47,7 +47,8 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
   const isValid = (containerId: string, ifname: string | undefined) =>
     ifname === undefined ? containers.has(containerId) : owners.has(`${containerId} ${ifname}`);
   const names = new Set<string>(valid.map(({ hostName }) => hostName));
-  for (const collected of collectInvalid(location, isValid, (name) => names.has(name))) warn(`Gave back ${formatCollected(collected)}`);
+  for (const collected of collectInvalid(location, isValid, (name) => names.has(name)))
+    warn(`Gave back ${formatCollected(collected)}`);
 }
 
 function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
