@@ -76,6 +76,16 @@ it('names ranges that only pods of before have, for their gateways, and excludes
   });
 });
 
+it('names but the gateway of a former range that has a range of new pods within it', () => {
+  const [former, upper] = ['10.244.1.0/24', '10.244.1.128/25'].map(parseCidr) as [Cidr, Cidr];
+  const ranges = { sets: [[upper]], lacking: '', held: [upper, former] };
+  const { ipam } = complete({ name: 'n', ipam: { type: 'nodeplane' } }, { ...node, ranges }).config;
+  expect(ipam.ranges).toEqual([
+    [{ subnet: '10.244.1.128/25' }, { subnet: '10.244.1.0/24', rangeStart: '10.244.1.1', rangeEnd: '10.244.1.1' }],
+  ]);
+  expect(ipam.exclude).toEqual([]);
+});
+
 it('names what pods have addresses of where no new pod can get one: others of their requests are served', () => {
   const ranges = { sets: [], lacking: 'full', held: [four] };
   expect(complete({ name: 'n', ipam: { type: 'nodeplane' } }, { ...node, ranges })).toMatchObject({

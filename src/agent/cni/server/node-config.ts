@@ -1,4 +1,14 @@
-import { type Cidr, formatCidr, type IpFamily, isMapping, parseJson } from '../../../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpFamily,
+  ipFromValue,
+  isMapping,
+  parseJson,
+  spanOfCidr,
+} from '../../../core/index.ts';
 import type { OwnRanges } from '../../pools/pod-ranges.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
@@ -78,23 +88,36 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
 
 /**
  * The keys of the `ipam` object for the node's ranges. Those of which new pods get no address are named too, and excluded: the
- * bridge has their gateways, which would be in the way otherwise. No ADD is made without sets; all else is about pods that
- * are there.
+ * bridge has their gateways, which would be in the way otherwise. Of one that has a range of new pods within it, as a node has that was
+ * registered again with a longer mask, the gateway alone is named, which no pod gets. No ADD is made without sets; all else is
+ * about pods that are there.
  */
 function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
-  const subnetsOf = (set: readonly Cidr[]) => set.map((range) => ({ subnet: formatCidr(range) }));
+  const subnetsOf = (set: readonly Cidr[]) => set.map(subnetOf);
   if (sets.length === 0) return { ranges: held.map((range) => subnetsOf([range])) };
   const open = new Set(sets.flat().map(formatCidr));
   const closed = held.filter((range) => !open.has(formatCidr(range)));
   if (closed.length === 0) return { ranges: sets.map(subnetsOf) };
+  const isAround = (range: Cidr) => sets.flat().some(({ address }) => cidrContains(range, address));
   const named = new Set<IpFamily>();
   const ranges = sets.map((set) => {
     const family = set[0]!.address.family;
     const ofFamily = named.has(family) ? [] : closed.filter(({ address }) => address.family === family);
     named.add(family);
-    return subnetsOf([...set, ...ofFamily]);
+    return [...subnetsOf(set), ...ofFamily.map((range) => (isAround(range) ? gatewayOf(range) : subnetOf(range)))];
   });
-  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...closed.map(formatCidr)] };
+  const unused = closed.filter((range) => !isAround(range)).map(formatCidr);
+  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...unused] };
+}
+
+function gatewayOf(range: Cidr): object {
+  const { family, first } = spanOfCidr(range);
+  const gateway = formatIp(ipFromValue(family, first + 1n));
+  return { ...subnetOf(range), rangeStart: gateway, rangeEnd: gateway };
+}
+
+function subnetOf(range: Cidr): object {
+  return { subnet: formatCidr(range) };
 }
 
 function parseObject(text: string): Json | undefined {

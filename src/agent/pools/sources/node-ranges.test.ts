@@ -86,6 +86,15 @@ it('are kept for pods that left no note, as long as they have addresses', () => 
   expect(own().held).toEqual(['10.9.0.0/24']);
 });
 
+it('do not overlap: a range that the Node had within another that pods have is no range of its own', () => {
+  tell(['10.1.0.0/24', 'fd00:1::/64']);
+  living = ['10.1.0.0/24'];
+  tell(['10.1.0.0/29']);
+  reserved = ['10.1.0.0/29', '10.1.0.0/24'];
+  tell(['10.9.0.0/24']);
+  expect(own().held).toEqual(['10.9.0.0/24', '10.1.0.0/24']);
+});
+
 it('find pods of an earlier range after a restart, too', () => {
   living = ['10.1.0.0/24'];
   tell(['10.9.0.0/24']);
