@@ -1,11 +1,13 @@
 import {
   type Cidr,
   cidrContains,
+  cidrEquals,
   formatCidr,
   formatIp,
   type IpFamily,
   ipFromValue,
   isMapping,
+  isWithin,
   parseJson,
   spanOfCidr,
 } from '../../../core/index.ts';
@@ -88,35 +90,49 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
 
 /**
  * The keys of the `ipam` object for the node's ranges. Those of which new pods get no address are named too, and excluded: the
- * bridge has their gateways, which would be in the way otherwise. Of one that has a range of new pods within it, as a node has that was
- * registered again with a longer mask, the gateway alone is named, which no pod gets. No ADD is made without sets; all else is
+ * bridge has their gateways, which would be in the way otherwise. Of one with a range of new pods within it, as a node has that was
+ * registered again with a longer mask, one address is named besides. No ADD is made without sets; all else is
  * about pods that are there.
  */
 function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
   const subnetsOf = (set: readonly Cidr[]) => set.map(subnetOf);
   if (sets.length === 0) return { ranges: held.map((range) => subnetsOf([range])) };
-  const open = new Set(sets.flat().map(formatCidr));
-  const closed = held.filter((range) => !open.has(formatCidr(range)));
+  const open = sets.flat();
+  const closed = held.filter((range) => !open.some((other) => cidrEquals(other, range)));
   if (closed.length === 0) return { ranges: sets.map(subnetsOf) };
-  const isAround = (range: Cidr) => sets.flat().some(({ address }) => cidrContains(range, address));
   const named = new Set<IpFamily>();
   const ranges = sets.map((set) => {
     const family = set[0]!.address.family;
     const ofFamily = named.has(family) ? [] : closed.filter(({ address }) => address.family === family);
     named.add(family);
-    return [...subnetsOf(set), ...ofFamily.map((range) => (isAround(range) ? gatewayOf(range) : subnetOf(range)))];
+    return [...subnetsOf(set), ...ofFamily.flatMap((range) => besides(range, open))];
   });
-  const unused = closed.filter((range) => !isAround(range)).map(formatCidr);
+  const unused = closed.flatMap((range) => besides(range, open)).map(({ subnet, rangeStart }) => rangeStart ?? subnet);
   return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...unused] };
 }
 
-function gatewayOf(range: Cidr): object {
-  const { family, first } = spanOfCidr(range);
-  const gateway = formatIp(ipFromValue(family, first + 1n));
-  return { ...subnetOf(range), rangeStart: gateway, rangeEnd: gateway };
+/** A range of a configuration. */
+interface RangeKeys {
+  readonly subnet: string;
+  readonly rangeStart?: string;
+  readonly rangeEnd?: string;
 }
 
-function subnetOf(range: Cidr): object {
+/** A closed range without what lies in open ones: whole, one address where there are some within it, nothing where they are all of it. */
+function besides(range: Cidr, open: readonly Cidr[]): RangeKeys[] {
+  const { family } = range.address;
+  const span = spanOfCidr(range);
+  const within = open.filter(({ address }) => cidrContains(range, address)).map(spanOfCidr);
+  if (within.length === 0) return [subnetOf(range)];
+  const free = [span.first + 1n, ...within.map(({ last }) => last + 1n)].find(
+    (value) => isWithin(span, value) && !within.some((other) => isWithin(other, value)),
+  );
+  if (free === undefined) return [];
+  const address = formatIp(ipFromValue(family, free));
+  return [{ ...subnetOf(range), rangeStart: address, rangeEnd: address }];
+}
+
+function subnetOf(range: Cidr): RangeKeys {
   return { subnet: formatCidr(range) };
 }
 

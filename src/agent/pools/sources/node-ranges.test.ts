@@ -91,8 +91,11 @@ it('do not overlap: a range that the Node had within another that pods have is n
   living = ['10.1.0.0/24'];
   tell(['10.1.0.0/29']);
   reserved = ['10.1.0.0/29', '10.1.0.0/24'];
+  expect(own().held).toEqual(['10.1.0.0/29', '10.1.0.0/24']);
   tell(['10.9.0.0/24']);
   expect(own().held).toEqual(['10.9.0.0/24', '10.1.0.0/24']);
+  tell(['10.0.0.0/8']);
+  expect(own().held).toEqual(['10.0.0.0/8']);
 });
 
 it('find pods of an earlier range after a restart, too', () => {

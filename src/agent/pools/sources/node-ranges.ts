@@ -106,13 +106,11 @@ export class NodeRanges implements RangeSource {
     const noted = new Map(living().map((range) => [formatCidr(range), range]));
     // Pods of a network without features leave no note.
     for (const [text, range] of this.#had) if (used(range) > 0) noted.set(text, range);
-    // One that lies within another is that one's part: a gateway more would be in its way.
-    const held = [...present, ...noted.values()];
-    this.#former = [...noted.values()].filter(
-      (range) =>
-        !present.some((other) => cidrContains(other, range.address)) &&
-        !held.some((other) => other.prefixLength < range.prefixLength && cidrContains(other, range.address)),
-    );
+    // One that lies within another is its part: a gateway more would be in the way of the other's.
+    const isPartOf = (range: Cidr, other: Cidr) =>
+      other.prefixLength <= range.prefixLength && cidrContains(other, range.address);
+    const others = [...noted.values()].filter((range) => !present.some((other) => isPartOf(range, other)));
+    this.#former = others.filter((range) => !others.some((other) => other !== range && isPartOf(range, other)));
     for (const range of [...present, ...this.#former]) this.#had.set(formatCidr(range), range);
     return this.#former.map(formatCidr).join() !== before;
   }
