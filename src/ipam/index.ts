@@ -20,8 +20,9 @@ export {
 } from './store/collect.ts';
 export { type Collected, formatCollected } from './store/collected.ts';
 export type { AttachmentNote, JournalEntry } from './store/journal.ts';
-export { journalEntries, journaledNetworks } from './store/network-journals.ts';
+export { damagedNotes, journalEntries, journaledNetworks } from './store/network-journals.ts';
 export { podCapacity, reservations, reservedAddresses } from './store/reserved.ts';
+export { hasLost, type Restored, restoreReservations } from './store/restore.ts';
 export {
   addressesHeld,
   beginDeletion,

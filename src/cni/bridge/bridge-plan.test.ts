@@ -82,6 +82,10 @@ describe('planBridge', () => {
     expect(plan(['10.0.9.1/24'], ['10.0.0.1/24'], { configured })).toMatchObject({ remove: [], add: ['10.0.0.1/24'] });
   });
 
+  it('leaves the gateway of pods from before the range was widened beside the new one', () => {
+    expect(plan(['10.0.0.1/26'], ['10.0.0.1/24'])).toMatchObject({ remove: [], add: ['10.0.0.1/24'] });
+  });
+
   it('has no opinion about addresses when it is no gateway', () => {
     expect(plan(['192.168.0.1/24'], [])).toMatchObject({ remove: [], add: [] });
   });
@@ -90,6 +94,7 @@ describe('planBridge', () => {
     ['10.9.9.1/24', '10.0.0.1/24'],
     ['10.0.0.1/16', '10.0.0.1/24'],
     ['fd00::1/48', 'fd00::1/64'],
+    ['fd00::1/80', 'fd00::1/64'],
     ['fd00::9/64', 'fd00::1/64'],
   ])('refuses %s in the way of %s, or replaces it when told so', (found, gateway) => {
     expect(() => plan([found], [gateway])).toThrow(

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, cidrEquals, formatCidr } from '../../core/index.ts';
+import { type Cidr, cidrContains, cidrEquals, formatCidr, ipEquals } from '../../core/index.ts';
 import type { InterfaceAddress, Link } from '../../netlink/route/index.ts';
 import { IFF_PROMISC } from '../../netlink/uapi/index.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
@@ -69,7 +69,7 @@ export function planBridge({ link, addresses }: BridgeState, desired: DesiredBri
  *
  * In the way are an IPv4 address that is no gateway of the network (the node's pod range has changed: its pods would
  * have a gateway they cannot reach back through) and an IPv6 address of an overlapping subnet. Other IPv6 addresses,
- * the link-local one for example, may stay.
+ * the link-local one for example, may stay; so may an IPv4 gateway with a longer prefix, of pods from before the range was widened.
  *
  * @throws CniError 106 when an address is in the way and may not be replaced
  */
@@ -82,7 +82,7 @@ export function planAddresses(
   const present = addresses.map(({ address, prefixLength }) => ({ address, prefixLength }));
   const inTheWay = present.flatMap((found) => {
     const wanted = configured.find((gateway) => isInTheWay(found, gateway));
-    return wanted && !configured.some((gateway) => cidrEquals(gateway, found)) ? [{ found, wanted }] : [];
+    return wanted && !configured.some((gateway) => isSameGateway(found, gateway)) ? [{ found, wanted }] : [];
   });
   if (inTheWay[0] && !forceAddress) {
     const { found, wanted } = inTheWay[0];
@@ -95,6 +95,12 @@ export function planAddresses(
     remove: inTheWay.map(({ found }) => found),
     add: gateways.filter((gateway) => !present.some((found) => cidrEquals(gateway, found))),
   };
+}
+
+function isSameGateway(found: Cidr, gateway: Cidr): boolean {
+  // The kernel gives a link an IPv6 address once.
+  const mayBeTwice = found.address.family === 'IPv4' && found.prefixLength > gateway.prefixLength;
+  return ipEquals(found.address, gateway.address) && (mayBeTwice || found.prefixLength === gateway.prefixLength);
 }
 
 function isInTheWay(found: Cidr, gateway: Cidr): boolean {

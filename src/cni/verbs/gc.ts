@@ -46,7 +46,9 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
   const isValid = (containerId: string, ifname: string | undefined) =>
     ifname === undefined ? containers.has(containerId) : owners.has(`${containerId} ${ifname}`);
-  for (const collected of collectInvalid(location, isValid)) warn(`Gave back ${formatCollected(collected)}`);
+  const names = new Set<string>(valid.map(({ hostName }) => hostName));
+  for (const collected of collectInvalid(location, isValid, (name) => names.has(name)))
+    warn(`Gave back ${formatCollected(collected)}`);
 }
 
 function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {

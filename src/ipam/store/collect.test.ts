@@ -131,6 +131,14 @@ describe('collectGone', () => {
     expect(hasGone(location(), () => true)).toBe(false);
   });
 
+  it('takes no copy of a note, under a name that no link can have, for another attachment', () => {
+    take('veth0123456789a');
+    const notes = join(network, '.nodeplane');
+    writeFileSync(join(notes, 'veth0123456789a.bak'), readFileSync(join(notes, 'veth0123456789a')));
+    expect(collectInWords((name) => name === 'veth0123456789a')).toEqual([]);
+    expect(reserved()).toEqual(['10.0.0.2']);
+  });
+
   it('does not take an address that belongs to somebody else by now', () => {
     take('a');
     put('10.0.0.2', 'somebody\r\neth0');
@@ -154,7 +162,10 @@ describe('collectInvalid', () => {
     put('10.0.0.6', 'e');
     const isValid = (containerId: string, ifname: string | undefined) =>
       ['a', 'c', 'd'].includes(containerId) && (ifname ?? 'eth0') === 'eth0';
-    expect(collectInvalid(location(), isValid).map(formatCollected)).toEqual(['10.0.0.3 of b eth0', '10.0.0.6 of e']);
+    expect(collectInvalid(location(), isValid, () => true).map(formatCollected)).toEqual([
+      '10.0.0.3 of b eth0',
+      '10.0.0.6 of e',
+    ]);
     expect(reserved()).toEqual(['10.0.0.2', '10.0.0.4', '10.0.0.5']);
     expect(journalEntry(location(), 'a')).toBeDefined();
     expect(journalEntry(location(), 'b')).toBeUndefined();
@@ -162,7 +173,13 @@ describe('collectInvalid', () => {
 
   it('keeps what is being made', () => {
     take('a', { complete: false });
-    expect(collectInvalid(location(), () => false)).toEqual([]);
+    expect(
+      collectInvalid(
+        location(),
+        () => false,
+        () => false,
+      ),
+    ).toEqual([]);
     expect(reserved()).toEqual(['10.0.0.2']);
   });
 
@@ -170,8 +187,43 @@ describe('collectInvalid', () => {
     put('10.0.0.2', '');
     put('10.0.0.3', 'two words');
     mkdirSync(join(network, '10.0.0.4'));
-    expect(collectInvalid(location(), () => false).map(formatCollected)).toEqual(['10.0.0.2 of nobody']);
+    expect(
+      collectInvalid(
+        location(),
+        () => false,
+        () => false,
+      ).map(formatCollected),
+    ).toEqual(['10.0.0.2 of nobody']);
     expect(reserved()).toEqual(['10.0.0.3', '10.0.0.4']);
+  });
+
+  it.each<[string, (record: string) => string]>([
+    ['emptied', () => ''],
+    ['cut short', (record) => record.slice(0, 3)],
+    ['without its interface', (record) => record.slice(0, -4)],
+    ['overwritten', () => 'two words'],
+    ['overwritten with zeros', (record) => '\0'.repeat(record.length)],
+  ])('knows by the note whose file it is that is %s', (_, damage) => {
+    for (const [owner, address] of [
+      ['alive', '10.0.0.2'],
+      ['dead', '10.0.0.3'],
+    ] as const) {
+      take(owner);
+      put(address, damage(`${owner}\r\neth0`));
+    }
+    const isAlive = (containerId: string) => containerId === 'alive';
+    expect(collectInvalid(location(), isAlive, isAlive).map(formatCollected)).toEqual(['10.0.0.3 of dead eth0']);
+    expect(reserved()).toEqual(['10.0.0.2']);
+  });
+
+  it('removes notes that cannot be read, but for those of valid attachments', () => {
+    for (const owner of ['alive', 'dead']) {
+      take(owner);
+      writeFileSync(join(network, '.nodeplane', owner), '{"containerId":');
+    }
+    const isAlive = (containerId: string) => containerId === 'alive';
+    expect(collectInvalid(location(), isAlive, isAlive).map(formatCollected)).toEqual(['10.0.0.3 of dead eth0']);
+    expect(readdirSync(join(network, '.nodeplane'))).toEqual(['alive', 'boot-id']);
   });
 });
 

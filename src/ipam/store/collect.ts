@@ -7,7 +7,9 @@ import { type Collected, forgetEntry, forgetFile } from './collected.ts';
 import { Journal, type JournalEntry } from './journal.ts';
 import { DirectoryLookup } from './lookup.ts';
 import { isAtWork, type Maker, thisMaker } from './maker.ts';
+import { ownedFiles } from './owned-files.ts';
 import { forgetEarlierBoots } from './reboot.ts';
+import { formatRecord } from './record.ts';
 import { directoryAt, guarded, type ReservationRequest, type StoreLocation } from './store.ts';
 
 /** The kernel's state of attachments: whether they are there still, and how to remove what they left. */
@@ -88,26 +90,36 @@ export function collectGone(location: StoreLocation, { hasLink, remove }: Kernel
 }
 
 /**
- * Gives back all addresses of the network but those of valid owners and of attachments under way. Files that name nobody
- * were left by a full disk or a crash, and go too; files with a content of another kind stay.
+ * Gives back all addresses of the network but those of valid owners and of attachments under way. Whose a damaged file is
+ * says the journal. Of those it does not know, files that name nobody were left by a full disk or a crash, and go too; files
+ * with a content of another kind stay. Of attachments that are not valid the notes that cannot be read go as well.
  *
  * @param isValid undefined `ifname` stands for a record of the format before host-local 0.8, which names none
+ * @param isValidName whether the journal's entry of this name may be a valid attachment's
  * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
  */
 export function collectInvalid(
   location: StoreLocation,
   isValid: (containerId: string, ifname: string | undefined) => boolean,
+  isValidName: (name: string) => boolean,
 ): Collected[] {
   return locked(location, (directory, journal) => {
     forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)());
+    for (const name of journal.damaged()) if (!isValidName(name)) journal.remove(name);
     const underWay = new Set<string>();
+    const noted = new Map<string, string>();
     const here = makerHere(location);
     for (const entry of journal.list()) {
       const { containerId, ifname } = entry.owner;
-      if (isUnderWay(entry, here)) for (const address of entry.addresses) underWay.add(formatIp(address));
-      else if (!isValid(containerId, ifname)) journal.remove(entry.name);
+      if (isUnderWay(entry, here)) {
+        for (const address of entry.addresses) underWay.add(formatIp(address));
+        continue;
+      }
+      for (const { fileName } of ownedFiles(directory, entry)) noted.set(fileName, formatRecord(entry.owner));
+      if (!isValid(containerId, ifname)) journal.remove(entry.name);
     }
-    return directory.list().flatMap((file) => {
+    return directory.list().flatMap((stored) => {
+      const file = { ...stored, content: noted.get(stored.fileName) ?? stored.content };
       const [containerId = '', ifname, ...rest] = file.content.trim().split('\r\n');
       const isRecord = rest.length === 0 && /^\S*$/.test(containerId);
       if (!isRecord || underWay.has(file.fileName) || (containerId && isValid(containerId, ifname))) return [];

@@ -68,3 +68,15 @@ it('remembers the last run of the kernel', () => {
   expect(journal.lastBootId()).toBe('second');
   expect(journal.list()).toEqual([]);
 });
+
+it('tells of files that are no entries, but for what is its own, and copies', () => {
+  journal.begin(ENTRY);
+  journal.noteBootId('x');
+  for (const name of ['veth2', 'veth3.adding', 'entry.tmp', 'veth0123456789a.bak']) {
+    writeFileSync(join(journal.path, name), '{');
+  }
+  expect(journal.damaged().sort()).toEqual(['veth2', 'veth3']);
+  expect(journal.fileOf('veth3')).toBe(join(journal.path, 'veth3.adding'));
+  journal.sweep();
+  expect(readdirSync(journal.path).sort()).toEqual(['boot-id', 'entry.tmp', 'veth0123456789a.bak', 'veth1.adding']);
+});

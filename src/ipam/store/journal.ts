@@ -47,6 +47,8 @@ const UNDER_WAY = '.adding';
 const BOOT_ID = 'boot-id';
 /** Of the holder of the network's lock: what a full disk or a kill leaves of it, the next one writes over. */
 const TEMPORARY = 'entry.tmp';
+/** Of a link (IFNAMSIZ without its NUL). A longer name is no entry but somebody's copy of one, which speaks for no attachment. */
+const LONGEST_NAME = 15;
 
 /**
  * Notes about the attachments of one network, in a folder inside its directory of reservations, where host-local does not
@@ -54,7 +56,7 @@ const TEMPORARY = 'entry.tmp';
  *
  * Entries are not synced: after a loss of power no attachment is left for the notes to describe. The note of the kernel's
  * run is, because from it the next run knows that reservations are of an earlier one. A file that cannot be read counts as
- * none.
+ * none; `damaged` tells of it.
  */
 export class Journal {
   readonly path: string;
@@ -113,16 +115,28 @@ export class Journal {
     syncFolder(this.path);
   }
 
-  /** Removes what cannot be read as an entry: what a loss of power left of one. Call it with the network's lock held. */
-  sweep(): void {
+  /** The attachments whose files are there and cannot be read as entries: what a loss of power or a failing disk left of them. */
+  damaged(): string[] {
     const entries = new Set(this.list().map(({ name }) => name));
-    for (const name of this.#names()) if (!entries.has(name)) this.remove(name);
+    // One that was removed meanwhile is not there any more.
+    return this.#names().filter((name) => !entries.has(name) && !this.read(name) && this.fileOf(name) !== undefined);
+  }
+
+  /** The file of an attachment, whatever is in it; undefined when there is none. */
+  fileOf(name: string): string | undefined {
+    return [this.#complete(name), this.#underWay(name)].find((path) => existsSync(path));
+  }
+
+  /** Removes the damaged. Call it with the network's lock held. */
+  sweep(): void {
+    for (const name of this.damaged()) this.remove(name);
   }
 
   /** Of all files that are called as entries are. */
   #names(): string[] {
-    const entries = this.#files().filter((file) => file !== BOOT_ID && !file.endsWith('.tmp'));
-    return [...new Set(entries.map((file) => (file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file)))];
+    const files = this.#files().filter((file) => file !== BOOT_ID && !file.endsWith('.tmp'));
+    const names = files.map((file) => (file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file));
+    return [...new Set(names)].filter((name) => name.length <= LONGEST_NAME);
   }
 
   #files(): string[] {

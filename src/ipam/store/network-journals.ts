@@ -28,3 +28,19 @@ export function journalEntries(dataDir: string): (JournalEntry & { readonly netw
     new Journal(join(dataDir, network)).list().map((entry) => ({ ...entry, network })),
   );
 }
+
+/**
+ * The notes about attachments that are there and cannot be read, in a directory of reservations: by the link's name, and their
+ * files.
+ *
+ * @throws ERR_IPAM_STORE
+ */
+export function damagedNotes(dataDir: string): { readonly name: string; readonly path: string }[] {
+  return journaledNetworks(dataDir).flatMap((network) => {
+    const journal = new Journal(join(dataDir, network));
+    return journal.damaged().flatMap((name) => {
+      const path = journal.fileOf(name);
+      return path === undefined ? [] : [{ name, path }];
+    });
+  });
+}

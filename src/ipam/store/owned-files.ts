@@ -1,7 +1,7 @@
 import type { IpAddress } from '../../core/index.ts';
 import type { ReservationDirectory } from './directory.ts';
 import type { JournalEntry } from './journal.ts';
-import { ownershipOf } from './record.ts';
+import { isOwnOrDamaged } from './record.ts';
 
 /** An address and the file that reserves it. */
 export interface OwnedFile {
@@ -9,9 +9,11 @@ export interface OwnedFile {
   readonly fileName: string;
 }
 
-/** The files of an entry's addresses, as far as they still name its owner. */
+/** The files of an entry's addresses, but those that name somebody else by now. */
 export function ownedFiles(directory: ReservationDirectory, { addresses, owner }: JournalEntry): OwnedFile[] {
-  return addresses
-    .filter((address) => ownershipOf(directory.content(address) ?? '', owner) === 'interface')
-    .map((address) => ({ address, fileName: directory.fileName(address) }));
+  return addresses.flatMap((address) => {
+    const content = directory.content(address);
+    const isOwned = content !== undefined && isOwnOrDamaged(content, owner);
+    return isOwned ? [{ address, fileName: directory.fileName(address) }] : [];
+  });
 }

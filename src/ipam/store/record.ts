@@ -21,3 +21,15 @@ export function ownershipOf(content: string, owner: Owner): Ownership {
   if (text === formatRecord(owner)) return 'interface';
   return text === owner.containerId ? 'container' : 'other';
 }
+
+/** What names somebody: a container ID as the CNI specification has it, and an interface unless the format is the old one. */
+const NAMES_SOMEBODY = /^[\w.-]+(\r\n[!-~]+)?$/;
+
+/**
+ * Whether a reservation file is an owner's for whom its address is noted: it names him, or nobody, as a file does that was
+ * emptied, cut short or overwritten with something else.
+ */
+export function isOwnOrDamaged(content: string, owner: Owner): boolean {
+  const text = content.trim();
+  return formatRecord(owner).startsWith(text) || !NAMES_SOMEBODY.test(text);
+}

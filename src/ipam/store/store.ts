@@ -78,8 +78,8 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       directory.sweep();
       const boot = (location.boot ?? currentBoot)();
       forgetEarlierBoots(directory, journal, boot);
-      const noted = journal.read(name)?.addresses ?? [];
-      const held = noted.filter((ip) => ownershipOf(directory.content(ip) ?? '', owner) === 'interface');
+      const noted = journal.read(name);
+      const held = noted ? ownedFiles(directory, noted).map(({ address }) => address) : [];
       const reservations = plan(held);
       const fresh = reservations.filter((reservation) => reservation.fresh);
       const addresses = [...held, ...fresh.map(({ address }) => address)];
@@ -176,7 +176,8 @@ export function release(location: StoreLocation, owner: Owner, name: string): Ip
       const owned = entry ? ownedFiles(directory, entry) : addressesOf(directory, owner);
       for (const { fileName } of owned) directory.remove(fileName);
       failpoint('addresses-gone');
-      if (entry) journal.remove(name);
+      // Also a note that cannot be read.
+      journal.remove(name);
       return owned.map(({ address }) => address);
     }),
   );

@@ -4,6 +4,7 @@ import {
   type Clock,
   type ComparedPart,
   type Drift,
+  errorText,
   nothingToCompare,
   type Timer,
 } from '../../../core/index.ts';
@@ -32,6 +33,8 @@ const QUIET_MS = 100;
 const UNDER_WAY_MS = 1000;
 /** Of legacy iptables the kernel tells nothing. A look takes 5 ms with 100 pods. */
 const OBSTACLES_MS = 30_000;
+/** After a check or a look that could not be made: what was in its way may be gone without anybody telling. */
+const RETRY_MS = 5000;
 /** When pods come, what is in the way is looked for soon: nobody was told before there was a pod that it is in the way of. */
 const OBSTACLES_OF_NEW_PODS_MS = 1000;
 
@@ -55,6 +58,8 @@ export class FeatureGuard implements ComparedPart {
   #checking: Promise<void> = Promise.resolve();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
+  /** Why it could not be, or what is in the way could not be looked for, as told. */
+  #told = '';
 
   constructor(options: FeatureGuardOptions) {
     this.#options = options;
@@ -167,10 +172,21 @@ export class FeatureGuard implements ComparedPart {
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
       this.#tellObstacles(() => obstaclesOf(nftables, rules));
+      this.#told = '';
     } catch (error) {
       this.#failure = error;
-      logger.error({ err: error }, 'The rules of pods cannot be looked after');
+      this.#tellFailure(error);
+      this.#schedule(RETRY_MS);
     }
+  }
+
+  /** Once while the reason lasts. */
+  #tellFailure(error: unknown): void {
+    const reason = errorText(error);
+    if (reason !== this.#told) {
+      this.#options.logger.error({ err: error }, 'The rules of pods cannot be looked after; it is tried again');
+    }
+    this.#told = reason;
   }
 
   #tellObstacles(look: () => readonly string[] | undefined): void {
@@ -190,9 +206,15 @@ export class FeatureGuard implements ComparedPart {
   }
 
   async #lookForObstacles(): Promise<void> {
-    const { obstaclesOf, wanted } = await this.#reassertion();
-    const nftables = this.#nftables;
-    if (nftables) this.#tellObstacles(() => obstaclesOf(nftables, wanted().rules));
+    try {
+      const { obstaclesOf, wanted } = await this.#reassertion();
+      const nftables = this.#nftables;
+      if (nftables) this.#tellObstacles(() => obstaclesOf(nftables, wanted().rules));
+    } catch (error) {
+      this.#tellFailure(error);
+      // As a check does, which also tells when it is over.
+      this.#schedule(RETRY_MS);
+    }
   }
 
   /** What can be done, and `wanted`, which reads what the pods should have by the notes about them, and pods of other nodes here. */

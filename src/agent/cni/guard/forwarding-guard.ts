@@ -36,8 +36,18 @@ export class ForwardingGuard {
 
   /** Looks now, and every few seconds from then on. */
   start(): void {
-    if (this.#off().length > 0) this.#later(GRACE_MS, () => this.#mend());
-    else this.#later(BETWEEN_LOOKS_MS, () => this.start());
+    inBackground('forwarding of the node', () => this.#look());
+  }
+
+  #look(): void {
+    let isOff = false;
+    try {
+      isOff = this.#off().length > 0;
+    } finally {
+      // Also after one that failed, because no descriptor was free for example.
+      if (isOff) this.#later(GRACE_MS, () => this.#mend());
+      else this.#later(BETWEEN_LOOKS_MS, () => this.start());
+    }
   }
 
   /** There may be pods with addresses of another family now. */

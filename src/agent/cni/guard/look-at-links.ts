@@ -3,6 +3,7 @@ import { type Drift, errorText } from '../../../core/index.ts';
 import { isMadeHere, journalEntries } from '../../../ipam/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
+import { damagedNoteDrifts } from './damaged-notes.ts';
 
 /** Directories of reservations, with the notes about the attachments whose interfaces are to be looked at. */
 export interface LinkTask {
@@ -33,7 +34,7 @@ export async function lookAtLinks({ links, repair, onNode = false }: LinkTask): 
         else repairLinks(host, read);
         return { drifts: [] };
       }
-      if (!onNode) return { drifts: linkDrift(host, read) };
+      if (!onNode) return { drifts: [...damagedNoteDrifts(links), ...linkDrift(host, read)] };
       const { shared, ofPods } = nodeSideDrift(host, read);
       return { drifts: [...shared, ...ofPods], shared };
     });

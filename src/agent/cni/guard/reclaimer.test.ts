@@ -27,6 +27,7 @@ const leave = () => {
 };
 const COLLECTED: ReclaimReport = {
   collected: [{ network: 'net', containerId: 'a', ifname: 'eth0', addresses: [parseIp('10.0.0.2')] }],
+  restored: [{ network: 'net', owner: { containerId: 'b', ifname: 'eth0' }, address: parseIp('10.0.0.3') }],
   failures: ['no'],
 };
 
@@ -52,10 +53,11 @@ it('looks every few minutes, and collects what is still left a second later', as
   await clock.advance(999);
   expect(said).toEqual([]);
   await clock.advance(1);
-  await expect.poll(() => said).toHaveLength(2);
+  await expect.poll(() => said).toHaveLength(3);
   const facts = { network: 'net', container: 'a', ifname: 'eth0', addresses: ['10.0.0.2'] };
   expect(said[0]).toMatchObject({ level: 30, ...facts });
-  expect(said[1]).toMatchObject({ level: 40, failure: 'no' });
+  expect(said[1]).toMatchObject({ level: 40, network: 'net', container: 'b', address: '10.0.0.3' });
+  expect(said[2]).toMatchObject({ level: 40, failure: 'no' });
   expect(await registry.metrics()).toContain('nodeplane_cni_collected_addresses_total 1');
 });
 
@@ -68,7 +70,7 @@ it('tries again after a thread that ended', async () => {
   reclaim = () => Promise.resolve(COLLECTED);
   await clock.advance(180_000);
   await clock.advance(1000);
-  await expect.poll(() => said).toHaveLength(3);
+  await expect.poll(() => said).toHaveLength(4);
 });
 
 it('says nothing of a thread that ends with the agent, and begins nothing any more', async () => {
@@ -85,4 +87,14 @@ it('says nothing of a thread that ends with the agent, and begins nothing any mo
   reclaim = () => Promise.resolve(COLLECTED);
   await clock.advance(400_000);
   expect(said).toEqual([]);
+});
+
+it('tells of a note that cannot be read, once while it lasts', async () => {
+  leave();
+  writeFileSync(join(folder, 'net', '.nodeplane', 'veth1'), '{"containerId":');
+  reclaimer.start();
+  const told = { level: 40, link: 'veth1', path: join(folder, 'net', '.nodeplane', 'veth1') };
+  expect(said).toMatchObject([{ ...told, remedy: expect.stringContaining('remove the file') }]);
+  await clock.advance(180_000);
+  expect(said).toHaveLength(1);
 });

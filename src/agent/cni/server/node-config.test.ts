@@ -76,6 +76,22 @@ it('names ranges that only pods of before have, for their gateways, and excludes
   });
 });
 
+it.each([
+  ['10.244.1.128/25', '10.244.1.1'],
+  ['10.244.1.0/26', '10.244.1.64'],
+])(
+  'names one address of a former range that has the range of new pods within it, %s, and excludes it',
+  (text, besides) => {
+    const [former, within] = ['10.244.1.0/24', text].map(parseCidr) as [Cidr, Cidr];
+    const ranges = { sets: [[within]], lacking: '', held: [within, former] };
+    const { ipam } = complete({ name: 'n', ipam: { type: 'nodeplane' } }, { ...node, ranges }).config;
+    expect(ipam).toMatchObject({
+      ranges: [[{ subnet: text }, { subnet: '10.244.1.0/24', rangeStart: besides, rangeEnd: besides }]],
+      exclude: [besides],
+    });
+  },
+);
+
 it('names what pods have addresses of where no new pod can get one: others of their requests are served', () => {
   const ranges = { sets: [], lacking: 'full', held: [four] };
   expect(complete({ name: 'n', ipam: { type: 'nodeplane' } }, { ...node, ranges })).toMatchObject({

@@ -1,4 +1,16 @@
-import { type Cidr, formatCidr, type IpFamily, isMapping, parseJson } from '../../../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  cidrEquals,
+  formatCidr,
+  formatIp,
+  type IpFamily,
+  ipFromValue,
+  isMapping,
+  isWithin,
+  parseJson,
+  spanOfCidr,
+} from '../../../core/index.ts';
 import type { OwnRanges } from '../../pools/pod-ranges.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
@@ -78,23 +90,50 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
 
 /**
  * The keys of the `ipam` object for the node's ranges. Those of which new pods get no address are named too, and excluded: the
- * bridge has their gateways, which would be in the way otherwise. No ADD is made without sets; all else is about pods that
- * are there.
+ * bridge has their gateways, which would be in the way otherwise. Of one with a range of new pods within it, as a node has that was
+ * registered again with a longer mask, one address is named besides. No ADD is made without sets; all else is
+ * about pods that are there.
  */
 function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
-  const subnetsOf = (set: readonly Cidr[]) => set.map((range) => ({ subnet: formatCidr(range) }));
+  const subnetsOf = (set: readonly Cidr[]) => set.map(subnetOf);
   if (sets.length === 0) return { ranges: held.map((range) => subnetsOf([range])) };
-  const open = new Set(sets.flat().map(formatCidr));
-  const closed = held.filter((range) => !open.has(formatCidr(range)));
+  const open = sets.flat();
+  const closed = held.filter((range) => !open.some((other) => cidrEquals(other, range)));
   if (closed.length === 0) return { ranges: sets.map(subnetsOf) };
   const named = new Set<IpFamily>();
   const ranges = sets.map((set) => {
     const family = set[0]!.address.family;
     const ofFamily = named.has(family) ? [] : closed.filter(({ address }) => address.family === family);
     named.add(family);
-    return subnetsOf([...set, ...ofFamily]);
+    return [...subnetsOf(set), ...ofFamily.flatMap((range) => besides(range, open))];
   });
-  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...closed.map(formatCidr)] };
+  const unused = closed.flatMap((range) => besides(range, open)).map(({ subnet, rangeStart }) => rangeStart ?? subnet);
+  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...unused] };
+}
+
+/** A range of a configuration. */
+interface RangeKeys {
+  readonly subnet: string;
+  readonly rangeStart?: string;
+  readonly rangeEnd?: string;
+}
+
+/** A closed range without what lies in open ones: whole, one address where there are some within it, nothing where they are all of it. */
+function besides(range: Cidr, open: readonly Cidr[]): RangeKeys[] {
+  const { family } = range.address;
+  const span = spanOfCidr(range);
+  const within = open.filter(({ address }) => cidrContains(range, address)).map(spanOfCidr);
+  if (within.length === 0) return [subnetOf(range)];
+  const free = [span.first + 1n, ...within.map(({ last }) => last + 1n)].find(
+    (value) => isWithin(span, value) && !within.some((other) => isWithin(other, value)),
+  );
+  if (free === undefined) return [];
+  const address = formatIp(ipFromValue(family, free));
+  return [{ ...subnetOf(range), rangeStart: address, rangeEnd: address }];
+}
+
+function subnetOf(range: Cidr): RangeKeys {
+  return { subnet: formatCidr(range) };
 }
 
 function parseObject(text: string): Json | undefined {

@@ -86,6 +86,33 @@ it('are kept for pods that left no note, as long as they have addresses', () => 
   expect(own().held).toEqual(['10.9.0.0/24']);
 });
 
+it('do not overlap: a range that the Node had within another that pods have is no range of its own', () => {
+  tell(['10.1.0.0/24', 'fd00:1::/64']);
+  living = ['10.1.0.0/24'];
+  tell(['10.1.0.0/29']);
+  reserved = ['10.1.0.0/29', '10.1.0.0/24'];
+  expect(own().held).toEqual(['10.1.0.0/29', '10.1.0.0/24']);
+  tell(['10.9.0.0/24']);
+  expect(own().held).toEqual(['10.9.0.0/24', '10.1.0.0/24']);
+  tell(['10.0.0.0/8']);
+  expect(own().held).toEqual(['10.0.0.0/8']);
+  // The gateway of the pods of before.
+  expect(ranges.isGone(parseCidr('10.1.0.0/24'))).toBe(false);
+});
+
+it('of IPv6 that begin alike have one gateway, which is that of the present one', () => {
+  for (const [before, after] of [
+    ['fd00:1::/64', 'fd00:1::/65'],
+    ['fd00:1::/65', 'fd00:1::/64'],
+  ] as const) {
+    living = [before];
+    tell([before]);
+    tell([after]);
+    expect(own().held).toEqual([after]);
+    expect(ranges.isGone(parseCidr(before))).toBe(true);
+  }
+});
+
 it('find pods of an earlier range after a restart, too', () => {
   living = ['10.1.0.0/24'];
   tell(['10.9.0.0/24']);

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, formatCidr } from '../../../core/index.ts';
+import { type Cidr, cidrContains, cidrEquals, formatCidr, ipEquals } from '../../../core/index.ts';
 import { type Node, nodeNamed, type ObjectEvent, ObjectsOf } from '../../../kube/index.ts';
 import { podCidrsOf } from '../../../proxy/index.ts';
 import type { OwnRanges, RangeSource } from '../pod-ranges.ts';
@@ -82,8 +82,7 @@ export class NodeRanges implements RangeSource {
   }
 
   isGone(range: Cidr): boolean {
-    const text = formatCidr(range);
-    return this.#had.has(text) && !this.own().held.some((held) => formatCidr(held) === text);
+    return this.#had.has(formatCidr(range)) && !this.own().held.some((held) => hasGatewayOf(range, held));
   }
 
   #current(): readonly Cidr[] {
@@ -106,7 +105,11 @@ export class NodeRanges implements RangeSource {
     const noted = new Map(living().map((range) => [formatCidr(range), range]));
     // Pods of a network without features leave no note.
     for (const [text, range] of this.#had) if (used(range) > 0) noted.set(text, range);
-    this.#former = [...noted.values()].filter((range) => !present.some((other) => cidrContains(other, range.address)));
+    // One that lies within another is its part: a gateway more would be in the way of the other's.
+    const others = [...noted.values()].filter(
+      (range) => !present.some((other) => isPartOf(range, other) || shareGateway(range, other)),
+    );
+    this.#former = others.filter((range) => !others.some((other) => other !== range && isPartOf(range, other)));
     for (const range of [...present, ...this.#former]) this.#had.set(formatCidr(range), range);
     return this.#former.map(formatCidr).join() !== before;
   }
@@ -116,4 +119,18 @@ export class NodeRanges implements RangeSource {
     if (!this.#nodes.get(nodeName)) return `there is no Node object "${nodeName}"`;
     return `Node "${nodeName}" has no podCIDRs: kube-controller-manager gives them with --allocate-node-cidrs; where nobody does, use --pod-cidrs-from=pool`;
   }
+}
+
+function isPartOf(range: Cidr, other: Cidr): boolean {
+  return other.prefixLength <= range.prefixLength && cidrContains(other, range.address);
+}
+
+/** The kernel gives a link an IPv6 address once, with one prefix: two ranges that begin alike cannot have their gateway each. */
+function shareGateway(range: Cidr, other: Cidr): boolean {
+  return range.address.family === 'IPv6' && ipEquals(range.address, other.address);
+}
+
+/** Whether the gateway of a range may stay where another range is held. */
+function hasGatewayOf(range: Cidr, held: Cidr): boolean {
+  return cidrEquals(range, held) || (isPartOf(range, held) && !shareGateway(range, held));
 }

@@ -22,7 +22,7 @@ export interface ApiClientOptions extends ApiServerLocation {
   readonly observe?: ApiObserver;
   /** How often the server may be asked. @default as often as one likes */
   readonly rate?: { readonly qps: number; readonly burst: number };
-  /** Told once which server is talked to. @default nobody */
+  /** Told which server is talked to, at the start and when another kubeconfig is used. @default nobody */
   readonly chosen?: (access: Pick<ServerAccess, 'server' | 'source' | 'proxy'>) => void;
   /** Whether protobuf is asked for where it can be read. @default true */
   readonly protobuf?: boolean;
@@ -65,11 +65,13 @@ class HttpApiClient implements ApiClient {
   readonly #protobuf: boolean;
   readonly #agents = new AgentPool();
   readonly #closing: AbortController;
+  readonly #chosen: NonNullable<ApiClientOptions['chosen']>;
 
   constructor(access: ServerAccess, reload: () => ServerAccess, closing: AbortController, options: ApiClientOptions) {
     this.#closing = closing;
     this.#access = access;
     this.#reload = reload;
+    this.#chosen = options.chosen ?? (() => {});
     this.#userAgent = options.userAgent;
     this.#protobuf = options.protobuf ?? true;
     this.#clock = options.clock ?? systemClock;
@@ -85,9 +87,11 @@ class HttpApiClient implements ApiClient {
     try {
       return await this.#attempt(request);
     } catch (error) {
+      // It is not reached, is not the one that is trusted, or the credentials are not there: perhaps the kubeconfig was put right.
+      if (!(error instanceof ApiStatusError)) this.#renewAccess({ ifChanged: true });
       if (!(error instanceof ApiStatusError) || error.status !== 401) throw error;
       // The token expired earlier than it said, or was revoked: whatever was remembered of it is forgotten.
-      this.#renewAccess();
+      this.#renewAccess({ ifChanged: false });
       return await this.#attempt(request);
     }
   }
@@ -107,9 +111,12 @@ class HttpApiClient implements ApiClient {
   }
 
   /** A file that cannot be read at this moment, because it is being replaced, leaves the old access in place. */
-  #renewAccess(): void {
+  #renewAccess({ ifChanged }: { readonly ifChanged: boolean }): void {
     try {
-      this.#access = this.#reload();
+      const access = this.#reload();
+      const isChanged = access.text !== this.#access.text;
+      if (isChanged) this.#chosen(access);
+      if (isChanged || !ifChanged) this.#access = access;
     } catch (error) {
       if (!(error instanceof NodeplaneError)) throw error;
     }

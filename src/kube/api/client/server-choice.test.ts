@@ -62,6 +62,31 @@ describe('the way to the API server', () => {
     await read(await connect({ serviceAccountFolder, env }));
   });
 
+  it.each<[string, (right: string) => string]>([
+    ['address', (right) => right.replaceAll(server.url, 'https://127.0.0.1:1')],
+    [
+      'certificate authority',
+      (right) => right.replaceAll(/(certificate-authority-data"?: *"?)[\w+/=]+/g, `$1${btoa(new FakeApiServer().ca)}`),
+    ],
+  ])('is found when the kubeconfig is put right, which had a wrong %s', async (_, spoil) => {
+    server.misbehave.tokens = undefined;
+    server.writeKubeconfig(kubeconfig);
+    const right = readFileSync(kubeconfig, 'utf8');
+    expect(spoil(right)).not.toBe(right);
+    write('kubeconfig', spoil(right));
+    const chosen: string[] = [];
+    const client = await connect({ kubeconfig, chosen: (access) => void chosen.push(access.server.origin) });
+    const isRefused = () => expect(read(client)).rejects.toMatchObject({ code: 'ERR_API' });
+    await isRefused();
+    write('kubeconfig', '{');
+    await isRefused();
+    write('kubeconfig', right);
+    await isRefused();
+    await read(client);
+    expect(chosen).toHaveLength(2);
+    expect(chosen[1]).toBe(new URL(server.url).origin);
+  });
+
   it('leads through the proxy of the environment, unless NO_PROXY has the server', async () => {
     const asked: string[] = [];
     const proxy = http.createServer().on('connect', (request, socket) => {

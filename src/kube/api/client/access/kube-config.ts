@@ -31,6 +31,8 @@ export interface ServerAccess {
   readonly server: URL;
   /** Where that is written, in words. */
   readonly source: string;
+  /** What the kubeconfig held; empty: there is none. */
+  readonly text: string;
   /** Fields there that nobody reads and what was probably meant, as the end of an error's message; empty: nothing of the kind. */
   readonly misspelt: string;
   /** The proxy on the way there, without its password; undefined: there is none. */
@@ -71,19 +73,21 @@ function fromKubeconfig(
   execCredential: MakeExecCredential,
 ): ServerAccess {
   const source = `the kubeconfig "${path}"`;
+  let text: string;
   let named: KubeCluster;
   let user: KubeUser | undefined;
   let misspelt: string;
   let plugin: CredentialPlugin | undefined;
   try {
-    ({ cluster: named, user, misspelt } = readKubeconfig(readText(path), dirname(path)));
+    text = readText(path);
+    ({ cluster: named, user, misspelt } = readKubeconfig(text, dirname(path)));
     if (user?.exec) plugin = completePlugin(readPlugin(user.exec), path);
     refuseForeignPrograms(user?.authProvider);
   } catch (error) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the kubeconfig "${path}"`, { cause: error });
   }
   const cluster = master ? { ...named, server: withScheme(master) } : named;
-  return access(cluster, { user, credential: plugin && execCredential(plugin), env, source, misspelt });
+  return access(cluster, { user, credential: plugin && execCredential(plugin), env, source, text, misspelt });
 }
 
 function readText(path: string): string {
@@ -146,13 +150,15 @@ interface Asker {
   readonly credential?: Pick<ExecCredential, 'get'> | undefined;
   /** Where it all comes from, in words. */
   readonly source: string;
+  /** As in `ServerAccess`. @default there is no kubeconfig */
+  readonly text?: string;
   /** Names the proxies. */
   readonly env: Environment;
   /** See `misspeltFields`. @default nothing */
   readonly misspelt?: string;
 }
 
-function access(named: KubeCluster, { user, credential, source, env, misspelt = '' }: Asker): ServerAccess {
+function access(named: KubeCluster, { user, credential, source, env, text = '', misspelt = '' }: Asker): ServerAccess {
   const server = serverUrl(named.server, source);
   const proxy = named.proxyUrl || proxyOf(server, env);
   // Of plain HTTP there is nothing to verify, and client-node wants to hear so.
@@ -161,6 +167,7 @@ function access(named: KubeCluster, { user, credential, source, env, misspelt = 
   return {
     server,
     source,
+    text,
     misspelt,
     proxy: proxy && withoutPassword(proxy),
     async requestOptions(signal) {
