@@ -1,5 +1,6 @@
 // What rules are told about the routes of a packet.
 
+/** What of the packet the routing table is asked about. */
 export type FibFlag = 'saddr' | 'daddr' | 'mark' | 'iif' | 'oif';
 
 /** Asks the routing table. `type` is an RTN_* in host order; `present` makes the result 0 or 1. */

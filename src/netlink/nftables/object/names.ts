@@ -21,9 +21,9 @@ import type {
   DynsetExpression,
   LimitExpression,
   MetaKey,
-  NatFlag,
   PayloadBase,
 } from '../expression/expression.ts';
+import type { NatFlag } from '../expression/nat-expression.ts';
 import type { FibExpression, FibFlag, RtExpression } from '../expression/routing-expression.ts';
 import type { NftFamily, NftHook, SetFlag } from './model.ts';
 

@@ -44,7 +44,7 @@ export class Registers {
    * The values from a register on, with dots between them.
    *
    * @param words how many registers; undefined: as many as hold values that were not used yet
-   * @param type of constants among them, in their order
+   * @param types of constants among them, in their order
    */
   concatenation(from: Register, words: number | undefined, types: readonly ValueType[] = []): string {
     const texts: string[] = [];
