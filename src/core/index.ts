@@ -32,6 +32,7 @@ export {
   formatCidr,
   formatIp,
   formatIpPort,
+  IP_FAMILIES,
   type IpAddress,
   type IpFamily,
   ipEquals,

@@ -3,6 +3,9 @@ import { NodeplaneError } from './errors.ts';
 /** The two families, spelled as kube-proxy's metric labels and Kubernetes' `ipFamilies` spell them. */
 export type IpFamily = 'IPv4' | 'IPv6';
 
+/** Both, in the order in which they are dealt with and shown. */
+export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
 /** An address: 4 or 16 bytes in network order. Text exists only at the edges. */
 export interface IpAddress {
   readonly family: IpFamily;
@@ -76,6 +79,7 @@ export function compareIp(a: IpAddress, b: IpAddress): number {
   return 0;
 }
 
+/** Whether two addresses are the same, family included. */
 export function ipEquals(a: IpAddress, b: IpAddress): boolean {
   return compareIp(a, b) === 0;
 }
@@ -85,6 +89,7 @@ export function cidrEquals(a: Cidr, b: Cidr): boolean {
   return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
 }
 
+/** 127.0.0.0/8 and ::1. */
 export function isLoopback(ip: IpAddress): boolean {
   const { family, bytes } = ip;
   return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);
@@ -169,6 +174,7 @@ function networkOfCidr(cidr: Cidr): Cidr {
   return network === address ? cidr : { address: network, prefixLength };
 }
 
+/** `10.244.0.0/24`; bits beyond the prefix are written as they are. */
 export function formatCidr(cidr: Cidr): string {
   return `${formatIp(cidr.address)}/${cidr.prefixLength}`;
 }

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { isMapping } from '../../core/index.ts';
+import { IP_FAMILIES, isMapping } from '../../core/index.ts';
 import { SERVICE_NAME_LABEL } from './known-names.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ function slicesOfSubset(metadata: Json, subset: Json, index: number): readonly J
     ...listOf(subset.notReadyAddresses).map((address) => endpointOf(address, false)),
   ];
   const suffix = index === 0 ? '' : `-${index}`;
-  return (['IPv4', 'IPv6'] as const).flatMap((family) => {
+  return IP_FAMILIES.flatMap((family) => {
     const ofFamily = endpoints.filter((endpoint) => familyOf(endpoint) === family);
     if (ofFamily.length === 0) return [];
     return {

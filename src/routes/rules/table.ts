@@ -8,8 +8,6 @@ import type { ChainRef, NftSet, SetRef, TableRef } from '../../netlink/nftables/
 
 export const RULES_TABLE: TableRef = { kind: 'table', family: 'inet', name: 'nodeplane-routes' };
 
-export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
-
 /** Sets of addresses, one for each family. */
 export type AddressSet =
   /** Addresses of the other nodes. */
