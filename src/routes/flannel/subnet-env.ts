@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { attempt, type Cidr, formatCidr, IP_FAMILIES, ipFromValue, ipValue, NodeplaneError } from '../../core/index.ts';
 import type { OwnEnd } from '../sync/events.ts';
 
+/** What flannel's CNI plugin is told by its file subnet.env. */
 export interface SubnetEnv {
   /** The ranges of all nodes' pods. */
   readonly networks: readonly Cidr[];

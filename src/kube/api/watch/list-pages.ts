@@ -10,6 +10,7 @@ const PAGE_SIZE = 500;
 /** The longest text V8 makes: a page of 500 objects of the size etcd holds may come near it. */
 const LARGEST_PAGE = 512 * 1024 * 1024 - 32;
 
+/** One page of a list. */
 export interface ListPage {
   readonly items: readonly unknown[];
   /** metadata.resourceVersion: of the whole list, the same on every page. */
