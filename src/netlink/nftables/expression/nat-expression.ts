@@ -1,4 +1,4 @@
-import type { Register } from './expression.ts';
+import type { Register } from './register.ts';
 
 // What translates addresses and ports, once for the connection that the packet begins.
 

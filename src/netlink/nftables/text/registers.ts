@@ -1,4 +1,4 @@
-import type { Register } from '../expression/expression.ts';
+import type { Register } from '../expression/register.ts';
 import { rangeText, type ValueType, valueText } from './value-text.ts';
 
 // What a rule has in its registers while it is read, as text.

@@ -5,9 +5,9 @@ import type {
   LookupExpression,
   PayloadExpression,
   PayloadSetExpression,
-  Register,
   Verdict,
 } from '../expression/expression.ts';
+import type { Register } from '../expression/register.ts';
 import { type DatatypeName, typeLength } from '../object/datatypes.ts';
 import type { NftFamily, NftSet } from '../object/model.ts';
 import { ctText, fibText, metaText, packetContext, payloadText, rtText } from './load-text.ts';
