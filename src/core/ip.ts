@@ -90,8 +90,7 @@ export function cidrEquals(a: Cidr, b: Cidr): boolean {
 }
 
 /** 127.0.0.0/8 and ::1. */
-export function isLoopback(ip: IpAddress): boolean {
-  const { family, bytes } = ip;
+export function isLoopback({ family, bytes }: IpAddress): boolean {
   return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);
 }
 
@@ -208,6 +207,11 @@ export function cidrContains({ address, prefixLength }: Cidr, ip: IpAddress): bo
   return true;
 }
 
+/** Whether two blocks have an address in common; false when the families differ. */
+export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
+  return cidrContains(a, b.address) || cidrContains(b, a.address);
+}
+
 function parseIpv4(text: string): Uint8Array | undefined {
   const value = ipv4Number(text);
   if (value < 0) return undefined;
@@ -258,6 +262,7 @@ function keptBytes(length: number): Uint8Array {
 }
 
 const DOT = 0x2e;
+const COLON = 0x3a;
 const ZERO = 0x30;
 const NINE = 0x39;
 
@@ -303,8 +308,6 @@ function parseIpv6(text: string): Uint8Array | undefined {
   bytes.fill(0, gap, 16 - (length - gap));
   return bytes;
 }
-
-const COLON = 0x3a;
 
 /** The value of a hexadecimal digit; -1: there is none. */
 function hexDigit(text: string, at: number): number {

@@ -1,4 +1,4 @@
-import { type Drift, driftLines, ifPresent, type Steps } from '../../core/index.ts';
+import { type Drift, driftLines, ifPresent, type Steps, sameTexts } from '../../core/index.ts';
 import type {
   NftChain,
   NftChange,
@@ -149,7 +149,7 @@ function chainDrift(
     return { object: `rule of chain ${family} ${table} ${name}`, difference: 'missing', ...driftLines(ours, []) };
   }
   const theirs = [...base(made && there), ...present.rules(family, table, name).map((rule) => present.ruleText(rule))];
-  if (ours.length === theirs.length && ours.every((text, index) => text === theirs[index])) return undefined;
+  if (sameTexts(ours, theirs)) return undefined;
   return { object: `chain ${family} ${table} ${name}`, difference: 'changed', ...driftLines(ours, theirs) };
 }
 

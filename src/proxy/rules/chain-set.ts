@@ -1,4 +1,4 @@
-import type { Steps } from '../../core/index.ts';
+import { type Steps, sameTexts } from '../../core/index.ts';
 
 /** The tables Services are programmed in. */
 export const TABLES = ['filter', 'nat'] as const;
@@ -48,7 +48,7 @@ export function* diffChains(
     const present = current.get(name);
     if (!chain) {
       if (present) remove.push(name);
-    } else if (!present || !sameRules(present.rules, chain.rules)) {
+    } else if (!present || !sameTexts(present.rules, chain.rules)) {
       write.set(name, chain);
     }
   }
@@ -84,11 +84,6 @@ export function* applyDiff(committed: Map<string, Chain>, diff: ChainDiff): Step
 /** Whether there is nothing to do. */
 export function isEmptyDiff(diff: ChainDiff): boolean {
   return diff.write.size === 0 && diff.remove.length === 0;
-}
-
-/** Whether two chains have the same rules in the same order, as text. */
-export function sameRules(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((rule, index) => rule === b[index]);
 }
 
 /**

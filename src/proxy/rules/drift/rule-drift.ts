@@ -1,5 +1,4 @@
-import { type Drift, driftLines } from '../../../core/index.ts';
-import { sameRules } from '../chain-set.ts';
+import { type Drift, driftLines, sameTexts } from '../../../core/index.ts';
 import type { ForeignRule } from '../restore.ts';
 import { type SavedTable, targetOf } from '../save.ts';
 
@@ -15,7 +14,7 @@ export function chainDrift(
   wanted: readonly string[] | undefined,
   present: readonly string[] | undefined,
 ): Drift | undefined {
-  if (wanted && present && sameRules(present, wanted)) return undefined;
+  if (wanted && present && sameTexts(present, wanted)) return undefined;
   const lines = driftLines(textsOf(name, wanted ?? []), textsOf(name, present ?? []));
   const difference = !present ? 'missing' : wanted ? 'changed' : 'unexpected';
   return { object: `${table} chain ${name}`, difference, ...lines };
