@@ -3,7 +3,7 @@ export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-err
 export type { CommitChange, NftCommit } from './commits/commit.ts';
 export { watchCommits } from './commits/watch-commits.ts';
 export { committedElsewhere, NOTHING_COMMITTED } from './committed-elsewhere.ts';
-export type { Expression, Verdict } from './expression/expression.ts';
+export type { Expression, LoadExpression, Verdict } from './expression/expression.ts';
 export {
   accept,
   cmp,
