@@ -1,11 +1,9 @@
-import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
+import { errorText, IP_FAMILIES, NodeplaneError, type Removals } from '../core/index.ts';
 import { needNetAdmin } from '../preflight/index.ts';
 import type { ProxyMode, TraceOptions } from '../proxy/index.ts';
 import { localhostTrace } from '../proxy/localhost/index.ts';
 import { exec } from '../sys/index.ts';
 import { MODES } from './services/modes/modes.ts';
-
-const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 export interface CleanupOptions extends Partial<TraceOptions> {
   /** What a proxy in this mode leaves, and nothing else. @default every mode */
@@ -26,9 +24,9 @@ export async function cleanup({ mode: only, removals, ...options }: CleanupOptio
   const done: string[] = [];
   const failed: string[] = [];
   const modes = only === undefined ? Object.values(MODES) : [MODES[only]];
-  const ofModes = modes.flatMap((mode) => FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })));
+  const ofModes = modes.flatMap((mode) => IP_FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })));
   // Once no NodePort is translated any more, nothing of localhost leaves the node.
-  const traces = [...ofModes, ...(only === undefined ? FAMILIES.map(localhostTrace) : [])];
+  const traces = [...ofModes, ...(only === undefined ? IP_FAMILIES.map(localhostTrace) : [])];
   for (const { name, isUsable, clean } of traces) {
     if (!(await isUsable())) {
       done.push(`${name}: not usable on this machine, so there is nothing to remove`);

@@ -20,13 +20,13 @@ export function complete(flags: GivenFlags, file: GivenFields | undefined): Conf
 }
 
 function completeFile(flags: GivenFlags, file: GivenFields): Configuration {
-  const configuration = applyFlags(withDefaults(file), flags, true);
+  const configuration = applyFlags(withDefaults(file), flags, { besideFile: true });
   const vmodule = [...(flags.vmodule ?? []), ...withDefaults(file).logging.vmodule];
   return withValue(configuration, 'logging.vmodule', vmodule);
 }
 
 function completeFlags(flags: GivenFlags): Configuration {
-  const configuration = applyFlags(withDefaults({}), flags, false);
+  const configuration = applyFlags(withDefaults({}), flags, { besideFile: false });
   return withServerPorts(withFlagPeriods(configuration, flags), flags);
 }
 
@@ -52,8 +52,12 @@ function isFlagged(path: FieldPath, flags: GivenFlags, file: GivenFields | undef
   });
 }
 
-/** Puts the values of flags into the fields they name. */
-function applyFlags(configuration: Configuration, flags: GivenFlags, besideFile: boolean): Configuration {
+/** Puts the values of flags into the fields they name; beside a file, only of those that count there. */
+function applyFlags(
+  configuration: Configuration,
+  flags: GivenFlags,
+  { besideFile }: { readonly besideFile: boolean },
+): Configuration {
   let result = configuration;
   for (const name of FLAG_NAMES) {
     const { path, type, emptyIsUnset, ...spec } = flagNamed(name);

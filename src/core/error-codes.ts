@@ -75,4 +75,5 @@ export const ERROR_CODES = {
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;
 
+/** One of them. */
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -28,10 +28,12 @@ export {
   type Cidr,
   cidrContains,
   cidrEquals,
+  cidrsOverlap,
   compareIp,
   formatCidr,
   formatIp,
   formatIpPort,
+  IP_FAMILIES,
   type IpAddress,
   type IpFamily,
   ipEquals,
@@ -60,7 +62,7 @@ export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts
 export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
 export { type Removal, Removals } from './removals.ts';
-export { compareText, insertSorted, lowerBound, type Order, removeSorted } from './sorted.ts';
+export { compareText, insertSorted, lowerBound, type Order, removeSorted, sameTexts } from './sorted.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';
 export { durationText } from './words/duration.ts';
 export { editDistance, nearestWord } from './words/edit-distance.ts';

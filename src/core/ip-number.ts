@@ -34,6 +34,7 @@ export function spanBetween(first: IpAddress, last: IpAddress): IpSpan {
   return { family: first.family, first: ipValue(first), last: ipValue(last) };
 }
 
+/** Whether an address lies in a span; false when the families differ. */
 export function spanContains(span: IpSpan, ip: IpAddress): boolean {
   return span.family === ip.family && isWithin(span, ipValue(ip));
 }
@@ -43,6 +44,7 @@ export function isWithin({ first, last }: IpSpan, value: bigint): boolean {
   return first <= value && value <= last;
 }
 
+/** Whether two spans have an address in common. */
 export function spansOverlap(a: IpSpan, b: IpSpan): boolean {
   return a.family === b.family && a.first <= b.last && b.first <= a.last;
 }

@@ -1,6 +1,7 @@
 /** Numbers of the transport protocols a Service can have (IANA; IPPROTO_* in linux/in.h). */
 export const IP_PROTOCOLS = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 
+/** The name of one of them, as Kubernetes spells it. */
 export type IpProtocol = keyof typeof IP_PROTOCOLS;
 
 const NAMES: ReadonlyMap<number, IpProtocol> = new Map(

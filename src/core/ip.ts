@@ -3,6 +3,9 @@ import { NodeplaneError } from './errors.ts';
 /** The two families, spelled as kube-proxy's metric labels and Kubernetes' `ipFamilies` spell them. */
 export type IpFamily = 'IPv4' | 'IPv6';
 
+/** Both, in the order in which they are dealt with and shown. */
+export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
 /** An address: 4 or 16 bytes in network order. Text exists only at the edges. */
 export interface IpAddress {
   readonly family: IpFamily;
@@ -76,6 +79,7 @@ export function compareIp(a: IpAddress, b: IpAddress): number {
   return 0;
 }
 
+/** Whether two addresses are the same, family included. */
 export function ipEquals(a: IpAddress, b: IpAddress): boolean {
   return compareIp(a, b) === 0;
 }
@@ -85,8 +89,8 @@ export function cidrEquals(a: Cidr, b: Cidr): boolean {
   return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
 }
 
-export function isLoopback(ip: IpAddress): boolean {
-  const { family, bytes } = ip;
+/** 127.0.0.0/8 and ::1. */
+export function isLoopback({ family, bytes }: IpAddress): boolean {
   return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);
 }
 
@@ -169,6 +173,7 @@ function networkOfCidr(cidr: Cidr): Cidr {
   return network === address ? cidr : { address: network, prefixLength };
 }
 
+/** `10.244.0.0/24`; bits beyond the prefix are written as they are. */
 export function formatCidr(cidr: Cidr): string {
   return `${formatIp(cidr.address)}/${cidr.prefixLength}`;
 }
@@ -200,6 +205,11 @@ export function cidrContains({ address, prefixLength }: Cidr, ip: IpAddress): bo
     if (((address.bytes[at]! ^ ip.bytes[at]!) & mask) !== 0) return false;
   }
   return true;
+}
+
+/** Whether two blocks have an address in common; false when the families differ. */
+export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
+  return cidrContains(a, b.address) || cidrContains(b, a.address);
 }
 
 function parseIpv4(text: string): Uint8Array | undefined {
@@ -252,6 +262,7 @@ function keptBytes(length: number): Uint8Array {
 }
 
 const DOT = 0x2e;
+const COLON = 0x3a;
 const ZERO = 0x30;
 const NINE = 0x39;
 
@@ -297,8 +308,6 @@ function parseIpv6(text: string): Uint8Array | undefined {
   bytes.fill(0, gap, 16 - (length - gap));
   return bytes;
 }
-
-const COLON = 0x3a;
 
 /** The value of a hexadecimal digit; -1: there is none. */
 function hexDigit(text: string, at: number): number {

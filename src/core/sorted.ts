@@ -40,3 +40,8 @@ export function lowerBound<T>(list: readonly T[], isBefore: (item: T) => boolean
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** The same texts in the same order. */
+export function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, index) => text === b[index]);
+}

@@ -28,16 +28,22 @@ export interface Attribute {
 export function* readAttributes(bytes: Uint8Array, offset: number, what: string): Generator<Attribute> {
   let at = offset;
   while (at < bytes.length) {
-    const left = bytes.length - at;
-    if (left < NLA_HDRLEN) throw decodeError(what, `${left} bytes are left, too few for an attribute header`);
-    const length = readU16(bytes, at);
-    if (length < NLA_HDRLEN || length > left) {
-      throw decodeError(what, `the attribute at byte ${at} claims ${length} bytes, ${left} are left`);
-    }
+    const length = lengthAt(bytes, at, bytes.length, what);
     yield { type: readU16(bytes, at + 2) & NLA_TYPE_MASK, value: bytes.subarray(at + NLA_HDRLEN, at + length) };
     // The padding of the last attribute may be missing.
     at += Math.ceil(length / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
   }
+}
+
+/** The length an attribute gives itself, which is at least that of its header and at most what is left before `end`. */
+function lengthAt(bytes: Uint8Array, at: number, end: number, what: string): number {
+  const left = end - at;
+  if (left < NLA_HDRLEN) throw decodeError(what, `${left} bytes are left, too few for an attribute header`);
+  const length = readU16(bytes, at);
+  if (length < NLA_HDRLEN || length > left) {
+    throw decodeError(what, `the attribute at byte ${at} claims ${length} bytes, ${left} are left`);
+  }
+  return length;
 }
 
 /**
@@ -79,6 +85,7 @@ export class AttributeWriter {
     return start;
   }
 
+  /** Writes the length of what `nest` opened, and pads it. */
   end(start: number, name: string): void {
     const length = this.bytes.length - start;
     if (length > MAX_LENGTH) {
@@ -100,12 +107,7 @@ export class AttributeWriter {
 export function findAttribute(bytes: Uint8Array, start: number, end: number, type: number, what: string): number {
   let at = start;
   while (at < end) {
-    const left = end - at;
-    if (left < NLA_HDRLEN) throw decodeError(what, `${left} bytes are left, too few for an attribute header`);
-    const length = readU16(bytes, at);
-    if (length < NLA_HDRLEN || length > left) {
-      throw decodeError(what, `the attribute at byte ${at} claims ${length} bytes, ${left} are left`);
-    }
+    const length = lengthAt(bytes, at, end, what);
     if ((readU16(bytes, at + 2) & NLA_TYPE_MASK) === type) return at;
     at += Math.ceil(length / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
   }

@@ -57,12 +57,12 @@ export function appendInteger(type: IntegerType, writer: ByteWriter, value: numb
  * @throws ERR_NETLINK_DECODE when it is missing, or has not exactly eight bytes
  */
 export function readU64(value: Uint8Array | undefined, field: string): bigint {
-  return wide(value, field, true);
+  return eightBytes(value, field).getBigUint64(0, true);
 }
 
 /** The same in network order. */
 export function readBe64(value: Uint8Array | undefined, field: string): bigint {
-  return wide(value, field, false);
+  return eightBytes(value, field).getBigUint64(0);
 }
 
 /** What an attribute of one byte says for a flag; undefined stays undefined. */
@@ -75,7 +75,7 @@ export function swap16(value: number): number {
   return ((value & 0xff) << 8) | (value >>> 8);
 }
 
-function wide(value: Uint8Array | undefined, field: string, isLittleEndian: boolean): bigint {
+function eightBytes(value: Uint8Array | undefined, field: string): DataView {
   if (value?.length !== 8) throw decodeError(field, `it has ${value?.length ?? 0} bytes, expected 8`);
-  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0, isLittleEndian);
+  return new DataView(value.buffer, value.byteOffset, 8);
 }

@@ -141,6 +141,83 @@ export class Netlink {
   }
 
   /**
+   * Sends one request that has one answer, such as RTM_GETLINK by name.
+   *
+   * @returns the answer's payload, a copy
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  query(request: NetlinkRequest): Uint8Array {
+    const [answer] = this.exchange([], [request]).answers;
+    if (!(answer instanceof Uint8Array)) throw answer;
+    return answer;
+  }
+
+  /**
+   * Lists objects (NLM_F_DUMP). A listing during which the objects changed (NLM_F_DUMP_INTR) may have lost some of
+   * them and is read again, up to five times, after ever longer waits (31 ms in all).
+   *
+   * @param isWanted what of it is returned. @default all
+   * @returns the payloads of all parts, copies
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_DUMP_INTERRUPTED, ERR_NETLINK_SOCKET,
+   *   ERR_NETLINK_DECODE
+   */
+  dump(request: NetlinkRequest, isWanted?: PayloadFilter): Uint8Array[] {
+    for (let attempt = 0; ; attempt++) {
+      const { payloads, whole } = this.#dumpOnce(request, { isWanted });
+      if (whole) return payloads;
+      this.#sleep(this.#waitBeforeRetry(attempt, request));
+    }
+  }
+
+  /**
+   * As `dump`, handing over the event loop between datagrams. What is asked meanwhile reads the listing to its end first.
+   *
+   * @param pause resolves when the next datagram is to be read
+   */
+  async dumpAsync(request: NetlinkRequest, pause: () => Promise<void>): Promise<Uint8Array[]> {
+    for (let attempt = 0; ; attempt++) {
+      const listing = this.#begin(request);
+      this.#readPart(listing);
+      while (!listing.isOver) {
+        this.#isWaitedFor = true;
+        await pause();
+        // Another request may have found it, and read it.
+        if (!listing.isOver) this.#readPart(listing);
+      }
+      if (listing.isWhole) return listing.payloads;
+      await delay(this.#waitBeforeRetry(attempt, request));
+    }
+  }
+
+  /**
+   * As `dump`, for objects that may change all the time, of which one that has just gone does no harm: when three readings
+   * were interrupted, everything any of them told. What was there all the while, each of them would have to have lost.
+   *
+   * @returns payloads, copies; those of one object may be there several times
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  dumpChanging(request: NetlinkRequest): Uint8Array[] {
+    const all: Uint8Array[] = [];
+    for (const waitMs of [...DUMP_RETRY_WAITS_MS.slice(0, 2), undefined]) {
+      const { payloads, whole } = this.#dumpOnce(request);
+      if (whole) return payloads;
+      all.push(...payloads);
+      if (waitMs !== undefined) this.#sleep(waitMs);
+    }
+    return all;
+  }
+
+  /** As `dump`, but no more once it has told `enough`: a sample, where the kernel has no order. The rest is read before the next request. */
+  dumpBeginning(request: NetlinkRequest, enough: number): Uint8Array[] {
+    return this.#dumpOnce(request, { enough }).payloads;
+  }
+
+  /** Gives the socket back. Safe to call twice. */
+  close(): void {
+    this.#transport.close();
+  }
+
+  /**
    * What became of requests of which the first `changes` are answered when they are refused, the last of them in any case, and
    * the others always.
    */
@@ -174,83 +251,6 @@ export class Netlink {
       }
     }
     return outcomes;
-  }
-
-  /**
-   * Sends one request that has one answer, such as RTM_GETLINK by name.
-   *
-   * @returns the answer's payload, a copy
-   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
-   */
-  query(request: NetlinkRequest): Uint8Array {
-    const [answer] = this.exchange([], [request]).answers;
-    if (!(answer instanceof Uint8Array)) throw answer;
-    return answer;
-  }
-
-  /**
-   * Lists objects (NLM_F_DUMP). A listing during which the objects changed (NLM_F_DUMP_INTR) may have lost some of
-   * them and is read again, up to five times, after ever longer waits (31 ms in all).
-   *
-   * @param isWanted what of it is returned. @default all
-   * @returns the payloads of all parts, copies
-   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_DUMP_INTERRUPTED, ERR_NETLINK_SOCKET,
-   *   ERR_NETLINK_DECODE
-   */
-  dump(request: NetlinkRequest, isWanted?: PayloadFilter): Uint8Array[] {
-    for (let attempt = 0; ; attempt++) {
-      const { payloads, whole } = this.#dumpOnce(request, { isWanted });
-      if (whole) return payloads;
-      this.#sleep(this.#waitBeforeRetry(attempt, request));
-    }
-  }
-
-  /**
-   * As `dump`, for objects that may change all the time, of which one that has just gone does no harm: when three readings
-   * were interrupted, everything any of them told. What was there all the while, each of them would have to have lost.
-   *
-   * @returns payloads, copies; those of one object may be there several times
-   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
-   */
-  dumpChanging(request: NetlinkRequest): Uint8Array[] {
-    const all: Uint8Array[] = [];
-    for (const waitMs of [...DUMP_RETRY_WAITS_MS.slice(0, 2), undefined]) {
-      const { payloads, whole } = this.#dumpOnce(request);
-      if (whole) return payloads;
-      all.push(...payloads);
-      if (waitMs !== undefined) this.#sleep(waitMs);
-    }
-    return all;
-  }
-
-  /** As `dump`, but no more once it has told `enough`: a sample, where the kernel has no order. The rest is read before the next request. */
-  dumpBeginning(request: NetlinkRequest, enough: number): Uint8Array[] {
-    return this.#dumpOnce(request, { enough }).payloads;
-  }
-
-  /** Gives the socket back. Safe to call twice. */
-  close(): void {
-    this.#transport.close();
-  }
-
-  /**
-   * As `dump`, handing over the event loop between datagrams. What is asked meanwhile reads the listing to its end first.
-   *
-   * @param pause resolves when the next datagram is to be read
-   */
-  async dumpAsync(request: NetlinkRequest, pause: () => Promise<void>): Promise<Uint8Array[]> {
-    for (let attempt = 0; ; attempt++) {
-      const listing = this.#begin(request);
-      this.#readPart(listing);
-      while (!listing.isOver) {
-        this.#isWaitedFor = true;
-        await pause();
-        // Another request may have found it, and read it.
-        if (!listing.isOver) this.#readPart(listing);
-      }
-      if (listing.isWhole) return listing.payloads;
-      await delay(this.#waitBeforeRetry(attempt, request));
-    }
   }
 
   /** Throws when the listing was read often enough. */

@@ -92,6 +92,12 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
   let room = 0;
   const receiving = 'receive a netlink answer';
   const sending = (data: Uint8Array) => `send ${data.length} bytes over netlink`;
+  /** Reads the next datagram, which stays in the queue while its length is looked at, and throws as recv(2) does. */
+  const read = (flags: number): Uint8Array => {
+    const length = c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC | flags);
+    if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
+    return buffer.subarray(0, c.recv(fd, buffer, flags));
+  };
   return {
     portId,
     send(data) {
@@ -113,9 +119,7 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
     },
     receiveWaiting() {
       try {
-        const length = c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-        if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
-        return buffer.subarray(0, c.recv(fd, buffer, MSG_DONTWAIT));
+        return read(MSG_DONTWAIT);
       } catch (error) {
         const name = error instanceof KernelError ? error.errnoName : '';
         if (name === 'EAGAIN') return undefined;
@@ -135,14 +139,7 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
       attempt(`leave multicast group ${group} of netlink`, () =>
         c.setsockopt(fd, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, int32(group)),
       ),
-    receive() {
-      const length = attempt(receiving, () => c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC), timeoutMs);
-      if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
-      return buffer.subarray(
-        0,
-        attempt(receiving, () => c.recv(fd, buffer, 0), timeoutMs),
-      );
-    },
+    receive: () => attempt(receiving, () => read(0), timeoutMs),
     close() {
       if (open) c.close(fd);
       open = false;

@@ -77,6 +77,7 @@ export function addressIn(which: 'saddr' | 'daddr', block: Cidr, op: '==' | '!='
   return [payload[which](address.family), { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes }];
 }
 
+/** The addresses by which a node speaks to itself: the kernel routes no packet with them to another. */
 export const LOOPBACK: Readonly<Record<IpFamily, Cidr>> = {
   IPv4: parseCidr('127.0.0.0/8'),
   IPv6: parseCidr('::1/128'),
@@ -93,11 +94,8 @@ export function inBlock(
   { address, prefixLength }: Cidr,
   op: '==' | '!=' = '==',
 ): Expression[] {
-  const mask = maskOf(address.family, prefixLength);
-  const xor = new Uint8Array(mask.length);
   return [
-    payload[which](address.family),
-    { kind: 'bitwise', from: 0, to: 0, mask, xor },
+    ...loadNetwork(which, address.family, prefixLength),
     { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes },
   ];
 }
@@ -108,12 +106,13 @@ export function inBlockOf(
   family: IpFamily,
   { prefixLength, set }: { readonly prefixLength: number; readonly set: string },
 ): Expression[] {
+  return [...loadNetwork(which, family, prefixLength), lookup(set)];
+}
+
+/** `ip saddr & MASK`: the first address of the block of this length that the address is in. */
+function loadNetwork(which: 'saddr' | 'daddr', family: IpFamily, prefixLength: number): Expression[] {
   const mask = maskOf(family, prefixLength);
-  return [
-    payload[which](family),
-    { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) },
-    lookup(set),
-  ];
+  return [payload[which](family), { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) }];
 }
 
 /** The last address of a block, in network byte order. */

@@ -20,14 +20,17 @@ export interface Finding extends Outcome {
   readonly check: string;
 }
 
+/** There is nothing to do. */
 export function ok(message: string): Outcome {
   return { state: 'ok', message };
 }
 
+/** To be known before going on. */
 export function warning(message: string, remedy: string): Outcome {
   return { state: 'warning', message, remedy };
 }
 
+/** The agent, or Services, would not work. */
 export function fails(message: string, remedy: string): Outcome {
   return { state: 'fails', message, remedy };
 }

@@ -34,7 +34,7 @@ export { nodeAddresses } from './rules/node-elements.ts';
 export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
 export { hasRules, removeRules } from './rules/rules-kernel.ts';
 export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
-export { IP_FAMILIES, RULES_TABLE } from './rules/table.ts';
+export { RULES_TABLE } from './rules/table.ts';
 export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';
 export { readKernelPeers } from './show/read-kernel-peers.ts';
 export { leavesTunnel, TUNNEL_KEPT_MS } from './sync/change-over.ts';

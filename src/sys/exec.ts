@@ -24,6 +24,7 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** How a program ended. */
 export interface ExecResult {
   /** Exit status; 128 + signal number when a signal ended it. */
   readonly status: number;
@@ -110,15 +111,7 @@ export const exec: Exec = async (program, args, options = {}) => {
       'data',
       collect((chunk) => stderr.push(chunk)),
     );
-    // A program that exits before reading all its input breaks the pipe; its status says what happened.
-    child.stdin?.on('error', () => {});
-    if (input === undefined || typeof input === 'string' || Buffer.isBuffer(input)) child.stdin?.end(input);
-    else if (child.stdin) {
-      feed(child.stdin, input).catch((error: NodeJS.ErrnoException) => {
-        // Errors of streams have a code.
-        if (error.code === undefined) cannotRun(error);
-      });
-    }
+    if (child.stdin) giveInput(child.stdin, input, cannotRun);
     child.on('close', (code, endedBy) => {
       finish();
       tryTo(() => cutter?.end());
@@ -130,6 +123,24 @@ export const exec: Exec = async (program, args, options = {}) => {
     });
   });
 };
+
+/**
+ * Writes all of the input, then closes it.
+ *
+ * @param onThrown told what the pieces threw while they were made
+ */
+function giveInput(stdin: Writable, input: ExecOptions['input'], onThrown: (cause: unknown) => void): void {
+  // A program that exits before reading all its input breaks the pipe; its status says what happened.
+  stdin.on('error', () => {});
+  if (input === undefined || typeof input === 'string' || Buffer.isBuffer(input)) {
+    stdin.end(input);
+    return;
+  }
+  feed(stdin, input).catch((error: NodeJS.ErrnoException) => {
+    // Errors of streams have a code.
+    if (error.code === undefined) onThrown(error);
+  });
+}
 
 async function feed(stdin: Writable, pieces: Iterable<string>): Promise<void> {
   const { pipeline } = await import('node:stream/promises');

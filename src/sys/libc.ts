@@ -70,10 +70,16 @@ export interface ReceivedMessage {
 
 /** The part of koffi's native module we use. Its JavaScript wrapper costs 8 ms of start and adds nothing here. */
 interface Koffi {
-  load(path: string | null): { func(prototype: string): KoffiFunction };
+  /** With null: the program itself, to which the C library is linked. */
+  load(path: string | null): KoffiLibrary;
   errno(): number;
   /** Of the memory behind it, which stays where it is. */
   address(buffer: Uint8Array): bigint;
+}
+
+interface KoffiLibrary {
+  /** Throws when the library has no such function. */
+  func(prototype: string): KoffiFunction;
 }
 
 interface KoffiFunction {
@@ -104,36 +110,11 @@ export function libc(): Libc {
   return loaded;
 }
 
+/** Declares the functions by their C prototypes, and gives each the arguments it wants. */
 function declare(koffi: Koffi): Libc {
   const lib = koffi.load(null);
-  const checked = (prototype: string) => {
-    const name = /(\w+)\(/.exec(prototype)![1]!;
-    const fn = lib.func(prototype);
-    return (object: string, ...args: unknown[]): number => {
-      for (;;) {
-        const result = fn(...args);
-        if (result !== -1) return result;
-        const errno = koffi.errno();
-        if (errno !== osConstants.errno.EINTR) throw new KernelError('ERR_SYSCALL', { operation: name, object, errno });
-      }
-    };
-  };
-  const checkedAsync = (prototype: string) => {
-    const name = /(\w+)\(/.exec(prototype)![1]!;
-    const fn = lib.func(prototype);
-    return (object: string, ...args: unknown[]): Promise<number> =>
-      new Promise((resolve, reject) => {
-        const call = () =>
-          fn.async(...args, (error, result) => {
-            if (error) return reject(error);
-            if (result !== -1) return resolve(result);
-            const errno = koffi.errno();
-            if (errno === osConstants.errno.EINTR) return call();
-            reject(new KernelError('ERR_SYSCALL', { operation: name, object, errno }));
-          });
-        call();
-      });
-  };
+  const checked = (prototype: string) => checkedCall(koffi, prototype, lib.func(prototype));
+  const checkedAsync = (prototype: string) => checkedAsyncCall(koffi, prototype, lib.func(prototype));
   const socket = checked('int socket(int, int, int)');
   const bind = checked('int bind(int, const void *, uint32_t)');
   const getsockname = checked('int getsockname(int, void *, void *)');
@@ -157,21 +138,13 @@ function declare(koffi: Koffi): Libc {
   return {
     socket: (domain, type, protocol) => noted(socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol)),
     bind: (fd, address) => void bind(`fd ${fd}`, fd, address, address.length),
-    getsockname(fd, address) {
-      const length = new Uint8Array(Uint32Array.of(address.length).buffer);
-      getsockname(`fd ${fd}`, fd, address, length);
-    },
+    getsockname: (fd, address) => void getsockname(`fd ${fd}`, fd, address, socklen(address)),
     setsockopt: (fd, level, option, value) =>
       void setsockopt(`level ${level} option ${option}`, fd, level, option, value, value.length),
-    getsockopt(fd, level, option, value) {
-      const length = new Uint8Array(Uint32Array.of(value.length).buffer);
-      getsockopt(`level ${level} option ${option}`, fd, level, option, value, length);
-    },
+    getsockopt: (fd, level, option, value) =>
+      void getsockopt(`level ${level} option ${option}`, fd, level, option, value, socklen(value)),
     attachFilter(fd, program) {
-      // struct sock_fprog { unsigned short len; struct sock_filter *filter; }
-      const fprog = Buffer.alloc(16);
-      fprog.writeUInt16LE(program.length / 8, 0);
-      fprog.writeBigUInt64LE(koffi.address(program), 8);
+      const fprog = sockFprog(koffi, program);
       setsockopt('SO_ATTACH_FILTER', fd, SOL_SOCKET, SO_ATTACH_FILTER, fprog, fprog.length);
     },
     send: (fd, data, flags) => send(`fd ${fd}`, fd, data, data.length, flags),
@@ -182,22 +155,15 @@ function declare(koffi: Koffi): Libc {
       return { length, descriptors: message.descriptors() };
     },
     poll(fd, events, timeoutMs) {
-      // struct pollfd { int fd; short events; short revents; }
-      const pollfd = Buffer.alloc(8);
-      pollfd.writeInt32LE(fd, 0);
-      pollfd.writeInt16LE(events, 4);
-      return poll(`fd ${fd}`, pollfd, 1, timeoutMs) === 0 ? 0 : pollfd.readInt16LE(6);
+      const pollfd = pollfdArray([fd], events);
+      return poll(`fd ${fd}`, pollfd, 1, timeoutMs) === 0 ? 0 : returnedEvents(pollfd, 0);
     },
     eventfd: (initial, flags) => noted(eventfd('', initial, flags)),
     sendAsync: (fd, data, flags) => sendAsync(`fd ${fd}`, fd, data, data.length, flags),
     async pollAsync(fds, events, timeoutMs) {
-      const pollfds = Buffer.alloc(8 * fds.length);
-      for (const [i, fd] of fds.entries()) {
-        pollfds.writeInt32LE(fd, 8 * i);
-        pollfds.writeInt16LE(events, 8 * i + 4);
-      }
+      const pollfds = pollfdArray(fds, events);
       await pollAsync(`${fds.length} descriptors`, pollfds, fds.length, timeoutMs);
-      return fds.filter((_, i) => pollfds.readInt16LE(8 * i + 6) !== 0);
+      return fds.filter((_, i) => returnedEvents(pollfds, i) !== 0);
     },
     open: (path, flags, mode) => noted(open(path, path, flags, mode)),
     // Looked up when it is called, which is seldom.
@@ -219,27 +185,55 @@ function declare(koffi: Koffi): Libc {
         throw new KernelError('ERR_SYSCALL', { operation: 'bpf', object, errno: osConstants.errno.ENOSYS });
       return syscall(object, number, command, attributes, attributes.length);
     },
-    mallopt(parameter, value) {
-      try {
-        return lib.func('int mallopt(int, int)')(parameter, value) === 1;
-      } catch {
-        // musl has no such function.
-        return false;
-      }
-    },
-    mallocTrim() {
-      try {
-        lib.func('int malloc_trim(size_t)')(0);
-        return true;
-      } catch {
-        // Nor this one.
-        return false;
-      }
-    },
+    mallopt: (parameter, value) => functionOf(lib, 'int mallopt(int, int)')?.(parameter, value) === 1,
+    mallocTrim: () => functionOf(lib, 'int malloc_trim(size_t)')?.(0) !== undefined,
     madvise: (address, length, advice) =>
       void madvise(`${length} bytes at 0x${address.toString(16)}`, address, length, advice),
     address: (data) => koffi.address(data),
   };
+}
+
+/** Calls a function until no signal interrupts it. `object` is what a failure is about; the rest goes to the function. */
+function checkedCall(koffi: Koffi, prototype: string, fn: KoffiFunction) {
+  const operation = nameIn(prototype);
+  return (object: string, ...args: unknown[]): number => {
+    for (;;) {
+      const result = fn(...args);
+      if (result !== -1) return result;
+      const errno = koffi.errno();
+      if (errno !== osConstants.errno.EINTR) throw new KernelError('ERR_SYSCALL', { operation, object, errno });
+    }
+  };
+}
+
+/** As `checkedCall`, on a worker thread. */
+function checkedAsyncCall(koffi: Koffi, prototype: string, fn: KoffiFunction) {
+  const operation = nameIn(prototype);
+  return (object: string, ...args: unknown[]): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const call = () =>
+        fn.async(...args, (error, result) => {
+          if (error) return reject(error);
+          if (result !== -1) return resolve(result);
+          const errno = koffi.errno();
+          if (errno === osConstants.errno.EINTR) return call();
+          reject(new KernelError('ERR_SYSCALL', { operation, object, errno }));
+        });
+      call();
+    });
+}
+
+function nameIn(prototype: string): string {
+  return /(\w+)\(/.exec(prototype)![1]!;
+}
+
+/** A function that not every C library has: musl lacks those of glibc's allocator. */
+function functionOf(lib: KoffiLibrary, prototype: string): KoffiFunction | undefined {
+  try {
+    return lib.func(prototype);
+  } catch {
+    return undefined;
+  }
 }
 
 /** bpf(2) has no function in the C library: its number, by Node's name of the architecture. */
@@ -251,6 +245,33 @@ const SCM_RIGHTS = 1;
 /** struct cmsghdr { size_t len; int level; int type; }, followed by the data; both multiples of 8. */
 const CMSG_HEADER = 16;
 const CONTROL_LENGTH = CMSG_HEADER + 16 * 4;
+
+/** socklen_t that says how much room there is; the kernel writes over it how much it used. */
+function socklen(room: Uint8Array): Uint8Array {
+  return new Uint8Array(Uint32Array.of(room.length).buffer);
+}
+
+/** struct sock_fprog { unsigned short len; struct sock_filter *filter; }, which points to `program`. */
+function sockFprog(koffi: Koffi, program: Uint8Array): Buffer {
+  const fprog = Buffer.alloc(16);
+  fprog.writeUInt16LE(program.length / 8, 0);
+  fprog.writeBigUInt64LE(koffi.address(program), 8);
+  return fprog;
+}
+
+/** struct pollfd { int fd; short events; short revents; }, one for each descriptor. */
+function pollfdArray(fds: readonly number[], events: number): Buffer {
+  const pollfds = Buffer.alloc(8 * fds.length);
+  for (const [i, fd] of fds.entries()) {
+    pollfds.writeInt32LE(fd, 8 * i);
+    pollfds.writeInt16LE(events, 8 * i + 4);
+  }
+  return pollfds;
+}
+
+function returnedEvents(pollfds: Buffer, index: number): number {
+  return pollfds.readInt16LE(8 * index + 6);
+}
 
 /**
  * struct msghdr for receiving, with what it points to behind it, all 64 bits wide:

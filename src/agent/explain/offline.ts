@@ -1,4 +1,4 @@
-import { atOnce, NodeplaneError, systemClock } from '../../core/index.ts';
+import { atOnce, IP_FAMILIES, NodeplaneError, systemClock } from '../../core/index.ts';
 import {
   type Knowledge,
   parseQuestion,
@@ -50,7 +50,7 @@ export async function readKnowledge(
     throw new QuestionError(`"${manifests}" has no Node "${nodeName}": it has ${known}. Name one with --node`);
   }
   const families = await Promise.all(
-    (['IPv4', 'IPv6'] as const).map(async (family) => {
+    IP_FAMILIES.map(async (family) => {
       const plan = makeNodePlan({
         family,
         node,

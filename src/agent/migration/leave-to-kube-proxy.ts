@@ -1,11 +1,9 @@
-import { errorText, type IpFamily, NodeplaneError, type Removals } from '../../core/index.ts';
+import { errorText, IP_FAMILIES, type IpFamily, NodeplaneError, type Removals } from '../../core/index.ts';
 import { needNetAdmin, presentProxies, readNode, readRuleSets } from '../../preflight/index.ts';
 import type { Trace } from '../../proxy/index.ts';
 import { localhostTrace } from '../../proxy/localhost/index.ts';
 import { exec } from '../../sys/index.ts';
 import { MODES } from '../services/modes/modes.ts';
-
-const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /**
  * The way back to kube-proxy, once it has made its rules: removes what is nodeplane's and kube-proxy does not know, and so would
@@ -22,7 +20,7 @@ export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
   let served = 0;
   const node = readNode({ exec, variant: undefined });
   const { unread } = await readRuleSets(node);
-  for (const family of FAMILIES) {
+  for (const family of IP_FAMILIES) {
     if (!(await presentProxies(node, family)).some(({ by }) => by === 'kube-proxy')) {
       done.push(`${family}: kube-proxy has no rules, so what is there stays`);
       continue;

@@ -1,10 +1,8 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Cidr, IpFamily } from '../../core/index.ts';
+import { type Cidr, IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import type { BlockUse, PoolProblem } from '../../pools/index.ts';
 import type { Logger } from '../logger.ts';
 import type { OwnRanges } from './pod-ranges.ts';
-
-const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /** Registers the metrics of pod addresses; what they say is asked at each scrape. */
 export function rangeMetrics(registry: Registry, own: () => OwnRanges, use: (range: Cidr) => BlockUse): void {
@@ -20,7 +18,7 @@ export function rangeMetrics(registry: Registry, own: () => OwnRanges, use: (ran
     labelNames: ['ip_family', 'state'],
     collect() {
       const { sets, held } = own();
-      for (const ip_family of FAMILIES) {
+      for (const ip_family of IP_FAMILIES) {
         const open = sets.flat().filter(isOf(ip_family)).length;
         this.set({ ip_family, state: 'open' }, open);
         this.set({ ip_family, state: 'closed' }, Math.max(0, held.filter(isOf(ip_family)).length - open));
@@ -36,7 +34,7 @@ export function rangeMetrics(registry: Registry, own: () => OwnRanges, use: (ran
       const { sets, held } = own();
       const sum = (ranges: readonly Cidr[], state: keyof BlockUse) =>
         ranges.reduce((total, range) => total + use(range)[state], 0);
-      for (const ip_family of FAMILIES) {
+      for (const ip_family of IP_FAMILIES) {
         this.set({ ip_family, state: 'used' }, sum(held.filter(isOf(ip_family)), 'used'));
         this.set({ ip_family, state: 'free' }, sum(sets.flat().filter(isOf(ip_family)), 'free'));
       }

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, spanOfCidr, spansOverlap, tryParseCidr } from '../../core/index.ts';
+import { type Cidr, cidrsOverlap, formatCidr, tryParseCidr } from '../../core/index.ts';
 import { type ObjectEvent, ObjectsOf } from '../../kube/index.ts';
 import type { OwnRanges } from './pod-ranges.ts';
 
@@ -43,7 +43,7 @@ export class ServiceRanges {
   }
 
   #overlapping(range: Cidr): Cidr | undefined {
-    return this.#ranges.find((services) => spansOverlap(spanOfCidr(services), spanOfCidr(range)));
+    return this.#ranges.find((services) => cidrsOverlap(services, range));
   }
 }
 

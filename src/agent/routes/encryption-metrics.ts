@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client';
-import { type IpFamily, tellFailure } from '../../core/index.ts';
+import { IP_FAMILIES, type IpFamily, tellFailure } from '../../core/index.ts';
 import { closing } from '../../netlink/index.ts';
 import type { NftReader } from '../../netlink/nftables/index.ts';
-import { IP_FAMILIES, unencryptedDropped } from '../../routes/index.ts';
+import { unencryptedDropped } from '../../routes/index.ts';
 
 /**
  * Registers the counter of what the rules dropped because it would have left unencrypted, read from the kernel at each scrape. It

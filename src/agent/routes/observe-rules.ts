@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { type Clock, formatIp, type IpFamily } from '../../core/index.ts';
+import { type Clock, formatIp, IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import type { RuleObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
 
@@ -71,7 +71,7 @@ export function ruleMetrics(registry: Registry): RuleObserver {
     labelNames: ['ip_family'],
   });
   // The first step from nothing to 1 is no increase to Prometheus.
-  for (const ip_family of ['IPv4', 'IPv6']) refused.inc({ ip_family }, 0);
+  for (const ip_family of IP_FAMILIES) refused.inc({ ip_family }, 0);
   const failures = new Counter({
     registers,
     name: 'nodeplane_routes_rule_failures_total',

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { isNotFound } from '../../core/index.ts';
+import { IP_FAMILIES, isNotFound } from '../../core/index.ts';
 import { type ChainRef, type NftChange, type NftReader, nftFamily } from '../../netlink/nftables/index.ts';
 import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { leadsTo } from './tables/forward-rules.ts';
 import { retried } from './tables/pod-ruleset.ts';
-import { IP_FAMILIES } from './tables/pod-table.ts';
 
 /** What begins the names of an attachment's chains, and the chain that leads to them. */
 const CHAINS = [

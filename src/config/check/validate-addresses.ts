@@ -88,6 +88,7 @@ function readClusterCidrs(text: string, problems: Problems): Cidr[] {
   return cidrs;
 }
 
+/** Those that can be read; each of the others is a problem at `path`. */
 export function readCidrs(path: FieldPath, texts: readonly string[], problems: Problems): Cidr[] {
   return texts.flatMap((text) => {
     try {

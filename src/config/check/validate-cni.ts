@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { addressBits, type Cidr, formatCidr, spanOfCidr, spansOverlap, specialRange } from '../../core/index.ts';
+import { addressBits, type Cidr, cidrsOverlap, formatCidr, specialRange } from '../../core/index.ts';
 import { type CniSettings, MACVLAN_MODES, type MacvlanSettings } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
@@ -46,7 +46,7 @@ function checkPodCidrs(ranges: readonly Cidr[], problems: Problems): void {
     if (special) refuse(`is ${special}, and such addresses are not for pods: give others`);
     else if (addressBits(range.address.family) - range.prefixLength < FEWEST_HOST_BITS)
       refuse('has no address for a pod beside that of the gateway: give a larger range');
-    const other = ranges.slice(0, index).find((one) => spansOverlap(spanOfCidr(one), spanOfCidr(range)));
+    const other = ranges.slice(0, index).find((one) => cidrsOverlap(one, range));
     if (other) refuse(`overlaps "${formatCidr(other)}": leave one of them out`);
   }
 }

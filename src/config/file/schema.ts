@@ -25,6 +25,7 @@ export interface Section {
   readonly [name: string]: Field<unknown> | Section;
 }
 
+/** Whether an entry of the schema is a field, and no section of more of them. */
 export function isField(entry: Field<unknown> | Section): entry is Field<unknown> {
   return typeof (entry as Field<unknown>).zeroIsUnset === 'boolean';
 }

@@ -202,9 +202,12 @@ export const FLAGS = {
   ...OWN_FLAGS,
 } as const;
 
+/** The name of a flag, without its dashes. */
 export type FlagName = keyof typeof FLAGS;
+/** What a flag is read to. */
 export type FlagValue<N extends FlagName> = (typeof FLAGS)[N] extends FlagSpec<infer T> ? T : never;
 
+/** All of them, in the order in which they are declared. */
 export const FLAG_NAMES = Object.keys(FLAGS) as readonly FlagName[];
 
 /** The declaration of a flag, for code that treats all flags alike. */

@@ -7,6 +7,7 @@ import { FLAG_NAMES, type FlagName, type FlagValue, flagNamed } from './flags.ts
 /** The flags that were given, with their values; those that were not are missing. */
 export type GivenFlags = { readonly [N in FlagName]?: FlagValue<N> };
 
+/** A command line, taken apart. */
 export interface ParsedArguments {
   readonly flags: GivenFlags;
   readonly positionals: readonly string[];

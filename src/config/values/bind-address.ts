@@ -22,6 +22,7 @@ export function appendPort(text: string, port: number): string {
   return ip.family === 'IPv4' ? `${bare}:${port}` : `[${bare}]:${port}`;
 }
 
+/** `0.0.0.0:10256`, `[::]:10256`. */
 export function formatBindAddress(address: BindAddress): string {
   return formatIpPort(address.ip, address.port);
 }

@@ -1,5 +1,5 @@
 import { addressBits } from '../../core/index.ts';
-import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
+import type { Expression, LoadExpression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
 import { hostOrder32, nftFamily } from '../../netlink/nftables/index.ts';
 import { refusalText } from '../../netlink/nftables/text/index.ts';
 import type { Choose } from '../choices.ts';
@@ -60,49 +60,17 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
   const { packet, host, choose } = situation;
   switch (expression.kind) {
     case 'payload':
-      return load(
-        registers,
-        expression,
-        `${expression.base} header, byte ${expression.offset}`,
-        loadPayload(expression, packet),
-      );
     case 'meta':
-      return load(registers, expression, `meta ${expression.key}`, loadMeta(expression, packet));
     case 'ct':
-      return load(registers, expression, `ct ${expression.key}`, loadCt(expression, packet));
     case 'fib':
-      return load(registers, expression, `fib ${expression.result}`, loadFib(expression, packet, host));
     case 'rt':
-      return load(registers, expression, 'rt nexthop', KnownBytes.unknown(addressBits(packet.family) / 8));
     case 'immediate':
-      registers.write(expression.to, KnownBytes.of(expression.data), 'a constant');
-      return undefined;
-    case 'jhash': {
-      const value = hashOf(expression, registers, packet, choose, MOST_OPTIONS);
-      registers.write(expression.to, value, `jhash mod ${expression.modulus}`);
-      return undefined;
-    }
-    case 'numgen': {
-      const { mode, modulus, offset = 0, to } = expression;
-      const about = `numgen ${mode} mod ${modulus}`;
-      if (modulus > MOST_OPTIONS) registers.write(to, KnownBytes.unknown(4), about);
-      else {
-        const number = choose(mode === 'inc' ? 'turn' : 'chance', about, modulus);
-        registers.write(to, KnownBytes.of(hostOrder32(offset + number)), about);
-      }
-      return undefined;
-    }
-    case 'bitwise': {
-      const { from, to, mask, xor } = expression;
-      return move(registers, from, to, registers.read(from, mask.length).masked(mask, xor), mask.length);
-    }
-    case 'byteorder': {
-      const { from, to, length, size } = expression;
-      return move(registers, from, to, registers.read(from, length).reversed(size), length);
-    }
+    case 'jhash':
+    case 'numgen':
+    case 'bitwise':
+    case 'byteorder':
     case 'shift':
-      registers.write(expression.to, KnownBytes.unknown(expression.length), 'a shifted value');
-      return undefined;
+      return evaluateLoad(expression, registers, situation);
     case 'cmp': {
       const value = registers.read(expression.from, expression.data.length);
       const about = `${registers.unknownPart(expression.from, value.length)} ${expression.op} …`;
@@ -171,6 +139,53 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
   }
 }
 
+/** What fills registers; only a field that the packet does not have ends the rule. */
+function evaluateLoad(expression: LoadExpression, registers: Registers, situation: NftSituation): Effect {
+  const { packet, host, choose } = situation;
+  switch (expression.kind) {
+    case 'payload':
+      return load(
+        registers,
+        expression,
+        `${expression.base} header, byte ${expression.offset}`,
+        loadPayload(expression, packet),
+      );
+    case 'meta':
+      return load(registers, expression, `meta ${expression.key}`, loadMeta(expression, packet));
+    case 'ct':
+      return load(registers, expression, `ct ${expression.key}`, loadCt(expression, packet));
+    case 'fib':
+      return load(registers, expression, `fib ${expression.result}`, loadFib(expression, packet, host));
+    case 'rt':
+      return load(registers, expression, 'rt nexthop', KnownBytes.unknown(addressBits(packet.family) / 8));
+    case 'immediate':
+      return load(registers, expression, 'a constant', KnownBytes.of(expression.data));
+    case 'jhash': {
+      const value = hashOf(expression, registers, packet, choose, MOST_OPTIONS);
+      return load(registers, expression, `jhash mod ${expression.modulus}`, value);
+    }
+    case 'numgen': {
+      const { mode, modulus, offset = 0 } = expression;
+      const about = `numgen ${mode} mod ${modulus}`;
+      if (modulus > MOST_OPTIONS) return load(registers, expression, about, KnownBytes.unknown(4));
+      const number = choose(mode === 'inc' ? 'turn' : 'chance', about, modulus);
+      return load(registers, expression, about, KnownBytes.of(hostOrder32(offset + number)));
+    }
+    case 'bitwise': {
+      const { from, mask, xor } = expression;
+      const value = registers.read(from, mask.length).masked(mask, xor);
+      return load(registers, expression, registers.unknownPart(from, mask.length), value);
+    }
+    case 'byteorder': {
+      const { from, length, size } = expression;
+      const value = registers.read(from, length).reversed(size);
+      return load(registers, expression, registers.unknownPart(from, length), value);
+    }
+    case 'shift':
+      return load(registers, expression, 'a shifted value', KnownBytes.unknown(expression.length));
+  }
+}
+
 function outcomeOf(verdict: Verdict): Outcome {
   return 'chain' in verdict ? verdict : verdict.kind === 'break' ? NO_MATCH : { kind: verdict.kind };
 }
@@ -183,11 +198,6 @@ function load(
 ): Effect {
   if (value === 'nothing') return NO_MATCH;
   registers.write(to, value, about);
-  return undefined;
-}
-
-function move(registers: Registers, from: number, to: number, value: KnownBytes, length: number): Effect {
-  registers.write(to, value, registers.unknownPart(from, length));
   return undefined;
 }
 

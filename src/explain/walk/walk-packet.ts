@@ -251,15 +251,13 @@ function walkOnce(
   const situation = { ...surroundings, packet };
   const { host } = surroundings;
   const steps: Step[] = [];
-  let routedBy = packet.mark;
-  let routedFrom = packet.ends.source;
+  let [routedBy, routedFrom] = [packet.mark, packet.ends.source];
   let arrived: Arrived | undefined;
   /** Where it goes, by the last time it was routed. */
   let way: Way | undefined;
   /** Routes it, by the mark it has now; what ends it there, if anything does. */
   const routed = (): End | undefined => {
-    routedBy = packet.mark;
-    routedFrom = packet.ends.source;
+    [routedBy, routedFrom] = [packet.mark, packet.ends.source];
     if (origin !== 'this host')
       arrived ??= { mark: packet.mark, source: routedFrom, destination: packet.ends.destination };
     const found = route(packet, host);
@@ -293,25 +291,26 @@ function walkOnce(
     packet.iif = iif;
     return through('postrouting') ?? { kind: 'sent', by: way!.oif };
   };
-  const end = (): End => {
-    if (origin === 'this host') {
-      const refused = routed();
-      if (refused) return refused;
-      packet.oif = way!.oif;
-      const ended = through('output');
-      if (ended) return ended;
-      // It may have been routed anew there, and the hook has seen it leave by the first way nevertheless.
-      const { oif, local } = way!;
-      packet.oif = oif;
-      const left = through('postrouting');
-      if (left || !local) return left ?? { kind: 'sent', by: oif };
-      // Its flow is entered behind the last of these hooks (nf_confirm), and it keeps it on the way back in.
-      const { connection } = packet;
-      if (typeof connection === 'object') connection.status |= IPS.confirmed;
-      [packet.iif, packet.oif] = [oif, undefined];
-    } else {
-      packet.iif = origin;
-    }
+  /** From a process of this host to an interface, where it ends unless that is `lo`. */
+  const goOut = (): End | undefined => {
+    const refused = routed();
+    if (refused) return refused;
+    packet.oif = way!.oif;
+    const ended = through('output');
+    if (ended) return ended;
+    // It may have been routed anew there, and the hook has seen it leave by the first way nevertheless.
+    const { oif, local } = way!;
+    packet.oif = oif;
+    const left = through('postrouting');
+    if (left || !local) return left ?? { kind: 'sent', by: oif };
+    // Its flow is entered behind the last of these hooks (nf_confirm), and it keeps it on the way back in.
+    const { connection } = packet;
+    if (typeof connection === 'object') connection.status |= IPS.confirmed;
+    [packet.iif, packet.oif] = [oif, undefined];
+    return undefined;
+  };
+  /** From an interface to a process of this host, or to another interface. */
+  const comeIn = (): End => {
     const { destination } = packet.ends;
     const bridge = origin === 'this host' ? undefined : host.switchedBy?.(packet);
     const ended = through('prerouting');
@@ -332,8 +331,9 @@ function walkOnce(
     packet.isIifSeen = out.index !== packet.iif?.index;
     return through('postrouting') ?? { kind: 'sent', by: out };
   };
-  const reached = end();
-  return { end: reached, steps, packet, routedBy, routedFrom, arrived };
+  if (origin !== 'this host') packet.iif = origin;
+  const end = (origin === 'this host' ? goOut() : undefined) ?? comeIn();
+  return { end, steps, packet, routedBy, routedFrom, arrived };
 }
 
 interface Way {

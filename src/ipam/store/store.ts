@@ -209,6 +209,7 @@ function add(directory: ReservationDirectory, fresh: readonly PlannedReservation
   for (const { set, address } of fresh) directory.setLastReserved(set, address);
 }
 
+/** Where the reservations of a network are; nothing is looked at or made. */
 export function directoryAt({ dataDir, network, files }: StoreLocation): ReservationDirectory {
   return new ReservationDirectory(join(dataDir, network), files);
 }

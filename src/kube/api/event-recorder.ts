@@ -25,6 +25,7 @@ export interface EventSubject {
   readonly namespace: string;
 }
 
+/** What an Event (events.k8s.io/v1) says. */
 export interface RecordedEvent {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase, for programs: `Starting`. */

@@ -6,6 +6,7 @@ export { createApiClient } from './client/http-client.ts';
 export { ObjectClient, type ObjectClientOptions } from './client/object-client.ts';
 export { isRefused, type ObjectOperation, type RefusalKind } from './client/object-error.ts';
 export type { ApiObservation, ApiObserver } from './client/observation.ts';
+export { wholeBody } from './client/whole-body.ts';
 export { EventRecorder, type RecordedEvent } from './event-recorder.ts';
 export { readServerVersion } from './server-version.ts';
 export { watchEvents } from './watch/watch-stream.ts';

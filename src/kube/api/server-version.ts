@@ -1,5 +1,6 @@
 import { NodeplaneError, parseJson } from '../../core/index.ts';
 import type { ApiClient } from './client/api-client.ts';
+import { wholeBody } from './client/whole-body.ts';
 
 /** `/version` has some 300 bytes. */
 const MOST_BYTES = 64 << 10;
@@ -13,14 +14,8 @@ const MOST_BYTES = 64 << 10;
  */
 export async function readServerVersion(client: ApiClient, signal: AbortSignal): Promise<string> {
   const { body } = await client.send({ method: 'GET', path: '/version', signal });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw strange(client, `more than ${MOST_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  const text = Buffer.concat(chunks).toString('utf8');
+  const bytes = await wholeBody(body, MOST_BYTES, () => strange(client, `more than ${MOST_BYTES} bytes`));
+  const text = bytes.toString('utf8');
   const version = releaseOf(text);
   if (version === undefined) throw strange(client, JSON.stringify(text.slice(0, 100)));
   return version;

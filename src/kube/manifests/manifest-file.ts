@@ -59,64 +59,94 @@ type ItemResult =
  * not read.
  */
 export function readManifest(fileName: string, source: string, kinds: ManifestKinds): Manifest {
-  const objects: ManifestObject[] = [];
-  const refused: string[] = [];
-  const ignored: string[] = [];
-  const firsts = new Map<string, ManifestObject>();
-  const problems: SourceProblem[] = [];
-  const errors = new Bounded(problems);
-  const doubles = new Bounded(problems);
-  const doubts = new Bounded(problems);
-
+  const manifest = new ManifestReader(fileName, kinds);
   // Some editors put a byte order mark in front, which JSON.parse refuses.
   const text = source.replace(/^\uFEFF/, '');
   const parsed = fileName.toLowerCase().endsWith('.json') ? parseJson(text) : parseYaml(text);
-  for (const { line, message } of parsed.errors) {
-    errors.tell(() => ({ where: `${fileName}:${line}`, message: shortened(`Cannot be parsed: ${message}`) }));
-  }
+  for (const { line, message } of parsed.errors) manifest.takeError(line, message);
   for (const document of parsed.documents) {
     for (const item of itemsOf(document.value, kinds)) {
-      const line = (field: FieldPath = []) => document.lineOf([...item.path, ...field]);
-      const result = readItem(item, kinds, MOST - Math.min(doubts.count, MOST) + 1);
-      if ('ignored' in result) {
-        ignored.push(result.ignored);
-        continue;
-      }
-      const name = describeObject(item, kinds);
-      const describe = (problem: FieldProblem) => sourceProblem(`${fileName}:${line(problem.path)}`, name, problem);
-      if ('problems' in result) {
-        refused.push(name);
-        for (const problem of result.problems) errors.tell(() => describe(problem));
-        continue;
-      }
-      const key = objectKey(result.object);
-      const first = firsts.get(key);
-      if (first) {
-        doubles.tell(() => {
-          const message = `Already defined in line ${first.line()} of this file, which is in force; remove one of the two`;
-          return { where: `${fileName}:${line()}`, object: key, message };
-        });
-      } else {
-        const found = { object: result.object, line: () => line() };
-        firsts.set(key, found);
-        objects.push(found);
-        for (const doubt of result.doubts) doubts.tell(() => ({ ...describe(doubt), inForce: true }));
-      }
+      manifest.takeItem(item, (field = []) => document.lineOf([...item.path, ...field]));
     }
   }
-  if (errors.others > 0) {
-    const message = `There are ${errors.others} more mistakes than those told; ${refused.length} objects in this file cannot be used`;
-    problems.push({ where: fileName, message, others: refused.length - namedOf(refused, problems) });
+  return manifest.finish();
+}
+
+/** Puts the content of a file together, object by object. */
+class ManifestReader {
+  readonly #fileName: string;
+  readonly #kinds: ManifestKinds;
+  readonly #objects: ManifestObject[] = [];
+  readonly #refused: string[] = [];
+  readonly #ignored: string[] = [];
+  /** By key, the one of several that counts. */
+  readonly #firsts = new Map<string, ManifestObject>();
+  readonly #problems: SourceProblem[] = [];
+  readonly #errors = new Bounded(this.#problems);
+  readonly #doubles = new Bounded(this.#problems);
+  readonly #doubts = new Bounded(this.#problems);
+
+  constructor(fileName: string, kinds: ManifestKinds) {
+    this.#fileName = fileName;
+    this.#kinds = kinds;
   }
-  if (doubles.others > 0) {
-    const message = `${doubles.others} more objects are defined twice in this file`;
-    problems.push({ where: fileName, message, others: doubles.others });
+
+  /** Something that is neither YAML nor JSON. */
+  takeError(line: number, message: string): void {
+    this.#errors.tell(() => ({
+      where: `${this.#fileName}:${line}`,
+      message: shortened(`Cannot be parsed: ${message}`),
+    }));
   }
-  if (doubts.others > 0) {
-    const message = `There are more fields that are not read, or do nothing, than these ${MOST}`;
-    problems.push({ where: fileName, message, inForce: true });
+
+  /** @param line where the object stands, or a field of it */
+  takeItem(item: Item, line: (field?: FieldPath) => number): void {
+    const result = readItem(item, this.#kinds, MOST - Math.min(this.#doubts.count, MOST) + 1);
+    if ('ignored' in result) {
+      this.#ignored.push(result.ignored);
+      return;
+    }
+    const name = describeObject(item, this.#kinds);
+    const describe = (problem: FieldProblem) => sourceProblem(`${this.#fileName}:${line(problem.path)}`, name, problem);
+    if ('problems' in result) {
+      this.#refused.push(name);
+      for (const problem of result.problems) this.#errors.tell(() => describe(problem));
+      return;
+    }
+    const key = objectKey(result.object);
+    const first = this.#firsts.get(key);
+    if (first) {
+      this.#doubles.tell(() => {
+        const message = `Already defined in line ${first.line()} of this file, which is in force; remove one of the two`;
+        return { where: `${this.#fileName}:${line()}`, object: key, message };
+      });
+      return;
+    }
+    const found = { object: result.object, line: () => line() };
+    this.#firsts.set(key, found);
+    this.#objects.push(found);
+    for (const doubt of result.doubts) this.#doubts.tell(() => ({ ...describe(doubt), inForce: true }));
   }
-  return { objects, problems, refused, ignored };
+
+  /** With a word for each sort of mistakes of which there are more than are named. */
+  finish(): Manifest {
+    const [objects, problems, refused, ignored] = [this.#objects, this.#problems, this.#refused, this.#ignored];
+    const where = this.#fileName;
+    const { others: errors } = this.#errors;
+    if (errors > 0) {
+      const message = `There are ${errors} more mistakes than those told; ${refused.length} objects in this file cannot be used`;
+      problems.push({ where, message, others: refused.length - namedOf(refused, problems) });
+    }
+    const { others: doubles } = this.#doubles;
+    if (doubles > 0) {
+      problems.push({ where, message: `${doubles} more objects are defined twice in this file`, others: doubles });
+    }
+    if (this.#doubts.others > 0) {
+      const message = `There are more fields that are not read, or do nothing, than these ${MOST}`;
+      problems.push({ where, message, inForce: true });
+    }
+    return { objects, problems, refused, ignored };
+  }
 }
 
 /** How many of these objects a problem names. */

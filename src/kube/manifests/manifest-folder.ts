@@ -19,6 +19,7 @@ const EMPTY_FILE_GRACE_MS = 500;
 /** Bytes of a file that is read: 50,000 Services as JSON have half of that. All of it is in memory, twice, while it is read. */
 const LARGEST_FILE = 64n * 1024n * 1024n;
 
+/** What became of a folder since the last look. */
 export interface FolderChanges {
   /** New contents by file name; undefined: the file is gone. */
   readonly files: ReadonlyMap<string, Manifest | undefined>;

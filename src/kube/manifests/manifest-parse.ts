@@ -23,6 +23,7 @@ export interface ManifestDocument {
   lineOf(path: FieldPath): number;
 }
 
+/** The YAML documents of a file, and what is no YAML. */
 export interface ParsedManifest {
   readonly documents: readonly ManifestDocument[];
   readonly errors: readonly { readonly line: number; readonly message: string }[];

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { isMapping } from '../../core/index.ts';
+import { IP_FAMILIES, isMapping } from '../../core/index.ts';
 import { SERVICE_NAME_LABEL } from './known-names.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -17,11 +17,11 @@ export function slicesOfEndpoints(value: unknown): readonly Json[] {
 
 function slicesOfSubset(metadata: Json, subset: Json, index: number): readonly Json[] {
   const endpoints = [
-    ...listOf(subset.addresses).map((address) => endpointOf(address, true)),
-    ...listOf(subset.notReadyAddresses).map((address) => endpointOf(address, false)),
+    ...listOf(subset.addresses).map((address) => endpointOf(address, { ready: true })),
+    ...listOf(subset.notReadyAddresses).map((address) => endpointOf(address, { ready: false })),
   ];
   const suffix = index === 0 ? '' : `-${index}`;
-  return (['IPv4', 'IPv6'] as const).flatMap((family) => {
+  return IP_FAMILIES.flatMap((family) => {
     const ofFamily = endpoints.filter((endpoint) => familyOf(endpoint) === family);
     if (ofFamily.length === 0) return [];
     return {
@@ -41,7 +41,7 @@ function slicesOfSubset(metadata: Json, subset: Json, index: number): readonly J
 }
 
 /** Endpoints do not tell terminating pods from others that are not ready. */
-function endpointOf(address: Json, ready: boolean): Json {
+function endpointOf(address: Json, { ready }: { readonly ready: boolean }): Json {
   const conditions = { ready, serving: ready, terminating: false };
   return { addresses: [address.ip], conditions, nodeName: address.nodeName };
 }

@@ -2,6 +2,7 @@ import { isMapping } from '../../core/index.ts';
 // Small readers that turn unknown data (parsed YAML or JSON) into typed values. A reader never throws: it reports what
 // is wrong to a `FieldReport` and goes on, so that one pass finds every problem of an object.
 
+/** Where a field is: names of fields and indexes of lists, from the object down. */
 export type FieldPath = readonly (string | number)[];
 
 /** One value that is not what it should be. */
@@ -65,10 +66,12 @@ export type Fields<T> = {
     : MandatoryField<T[K]>;
 };
 
+/** A field that has to be there. */
 export function required<T>(reader: Reader<T>): MandatoryField<T> {
   return { reader, fallback: undefined };
 }
 
+/** A field that is there with this value when it is missing. */
 export function withFallback<T>(reader: Reader<T>, fallback: T): MandatoryField<T> {
   return { reader, fallback };
 }
@@ -101,6 +104,7 @@ function readField(field: Reader<unknown> | MandatoryField<unknown>, given: unkn
   return field.fallback === undefined ? report.problem('Required, but missing') : field.fallback;
 }
 
+/** A list of which every element is read in the same way. */
 export function listOf<T>(element: Reader<T>): Reader<readonly T[]> {
   return (value, report) => {
     if (!Array.isArray(value)) return report.expected('a list', value);
@@ -155,6 +159,7 @@ export function integer(what: string, min: number, max: number): Reader<number> 
       : report.expected(`${what} from ${min} to ${max}`, value);
 }
 
+/** One of a few texts. */
 export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
   const list = choices.map((choice) => `"${choice}"`).join(', ');
   return (value, report) =>

@@ -1,8 +1,10 @@
 // Kubernetes objects as the API serves them, with only the fields nodeplane reads. Optional means optional in the API:
 // what a missing field means is decided where it is used (proxy/plan/service-port.ts, proxy/plan/endpoint.ts).
 
+/** Transport protocols of Services; the API has no others. */
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
+/** metadata, as far as anything here reads it. */
 export interface ObjectMeta {
   readonly name: string;
   /** Empty string for cluster-scoped objects (Node, ServiceCIDR, PodCIDRBlock). */
@@ -28,6 +30,7 @@ export interface Service {
   readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly LoadBalancerIngress[] } };
 }
 
+/** spec of a Service, as far as a proxy reads it. */
 export interface ServiceSpec {
   /** @default ClusterIP */
   readonly type?: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
@@ -44,6 +47,7 @@ export interface ServiceSpec {
   readonly healthCheckNodePort?: number;
 }
 
+/** One of spec.ports of a Service. */
 export interface ServicePortSpec {
   /** Empty or missing when the Service has a single unnamed port. */
   readonly name?: string;
@@ -53,6 +57,7 @@ export interface ServicePortSpec {
   readonly nodePort?: number;
 }
 
+/** One of status.loadBalancer.ingress of a Service. */
 export interface LoadBalancerIngress {
   readonly ip?: string;
   readonly ipMode?: 'VIP' | 'Proxy';
@@ -67,6 +72,7 @@ export interface EndpointSlice {
   readonly ports?: readonly SlicePort[];
 }
 
+/** One of endpoints of an EndpointSlice. */
 export interface SliceEndpoint {
   readonly addresses?: readonly string[];
   readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean };
@@ -79,6 +85,7 @@ export interface SliceEndpoint {
   };
 }
 
+/** One of ports of an EndpointSlice: its endpoints all have them. */
 export interface SlicePort {
   readonly name?: string;
   readonly protocol?: Protocol;
@@ -101,6 +108,7 @@ export interface Node {
   };
 }
 
+/** One of status.conditions of a Node. */
 export interface NodeCondition {
   readonly type: string;
   /** True, False or Unknown. */
@@ -131,7 +139,9 @@ export interface PodCIDRBlock {
   };
 }
 
+/** All objects that anything here reads. */
 export type KubeObject = Service | EndpointSlice | Node | ServiceCIDR | PodCIDRBlock;
+/** The kind of one of them. */
 export type KubeKind = KubeObject['kind'];
 /** The objects of one kind. */
 export type KubeObjectOf<K extends KubeKind> = Extract<KubeObject, { readonly kind: K }>;

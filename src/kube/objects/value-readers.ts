@@ -41,6 +41,7 @@ export const clusterIp = textThat(
 
 export const addressOrEmpty = textThat('an IP address', (value) => value === '' || ipFamilyOf(value) !== undefined);
 
+/** An address of one family, which stays text. */
 export function addressOf(family: IpFamily): Reader<string> {
   return textThat(`an ${family} address`, (value) => ipFamilyOf(value) === family);
 }

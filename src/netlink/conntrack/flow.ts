@@ -68,7 +68,7 @@ export function passesFilter(payload: Uint8Array, filter: FlowFilter): boolean {
 /** Decodes the payload of an IPCTNL_MSG_CT_NEW of IPv4 or IPv6. Throws ERR_NETLINK_DECODE. */
 export function decodeFlow(payload: Uint8Array): Flow {
   const original = originalTuple(payload);
-  const reply = nest(payload, nfgenmsg.size, payload.length, CTA_TUPLE_REPLY, 'CTA_TUPLE_REPLY');
+  const reply = needAttribute(payload, nfgenmsg.size, payload.length, CTA_TUPLE_REPLY, 'CTA_TUPLE_REPLY');
   const { nfgen_family: number } = nfgenmsg.decode(payload);
   const family = ipFamilyOf(number);
   if (!family) throw decodeError('IPCTNL_MSG_CT_NEW', `family ${number} is neither IPv4 nor IPv6`);
@@ -105,38 +105,43 @@ export function isInTimeWait(payload: Uint8Array): boolean {
 }
 
 function originalTuple(payload: Uint8Array): number {
-  return nest(payload, nfgenmsg.size, payload.length, CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
+  return needAttribute(payload, nfgenmsg.size, payload.length, CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
 }
 
 /** Where an attribute that must be there begins. Throws ERR_NETLINK_DECODE, as those below. */
-export function nest(bytes: Uint8Array, start: number, end: number, type: number, name: string): number {
+export function needAttribute(bytes: Uint8Array, start: number, end: number, type: number, name: string): number {
   const at = findAttribute(bytes, start, end, type, name);
   if (at < 0) throw decodeError('IPCTNL_MSG_CT_NEW', `${name} is missing`);
   return at;
 }
 
 /** The same inside of another. */
-export function within(bytes: Uint8Array, outer: number, type: number, name: string): number {
-  return nest(bytes, valueStart(outer), valueEnd(bytes, outer), type, name);
+export function needWithin(bytes: Uint8Array, outer: number, type: number, name: string): number {
+  return needAttribute(bytes, valueStart(outer), valueEnd(bytes, outer), type, name);
 }
 
 /** IPPROTO_* of a tuple. */
 export function tupleProtocol(bytes: Uint8Array, tuple: number): number {
-  const at = within(bytes, within(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO'), CTA_PROTO_NUM, 'CTA_PROTO_NUM');
+  const at = needWithin(
+    bytes,
+    needWithin(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO'),
+    CTA_PROTO_NUM,
+    'CTA_PROTO_NUM',
+  );
   return integer(bytes, at, 1, 'CTA_PROTO_NUM');
 }
 
 /** A port of a tuple; 0 when there is none: ICMP has types and codes instead. */
 export function port(bytes: Uint8Array, tuple: number, type: number): number {
-  const proto = within(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO');
+  const proto = needWithin(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO');
   const at = findAttribute(bytes, valueStart(proto), valueEnd(bytes, proto), type, 'CTA_TUPLE_PROTO');
   return at < 0 ? 0 : integer(bytes, at, 2, type === CTA_PROTO_SRC_PORT ? 'CTA_PROTO_SRC_PORT' : 'CTA_PROTO_DST_PORT');
 }
 
 function direction(family: IpFamily, bytes: Uint8Array, tuple: number): FlowDirection {
-  const ip = within(bytes, tuple, CTA_TUPLE_IP, 'CTA_TUPLE_IP');
+  const ip = needWithin(bytes, tuple, CTA_TUPLE_IP, 'CTA_TUPLE_IP');
   const address = (v4: number, v6: number, name: string): IpAddress => {
-    const at = within(bytes, ip, family === 'IPv4' ? v4 : v6, name);
+    const at = needWithin(bytes, ip, family === 'IPv4' ? v4 : v6, name);
     return decodeIp(family, bytes.subarray(valueStart(at), valueEnd(bytes, at)), name);
   };
   return {

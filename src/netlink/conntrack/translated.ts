@@ -10,7 +10,7 @@ import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { NFNETLINK_V0, NFNL_SUBSYS_CTNETLINK, nfgenmsg, nfnlType } from '../uapi/nfnetlink.ts';
 import * as uapi from '../uapi/nfnetlink-conntrack.ts';
 import { program } from '../watch/index.ts';
-import { flowStatus, nest, port, topLevelInteger, tupleProtocol, within } from './flow.ts';
+import { flowStatus, needAttribute, needWithin, port, topLevelInteger, tupleProtocol } from './flow.ts';
 import { findStatus } from './status-filter.ts';
 
 /** What a flow has carried: 0 where the kernel does not count (net.netfilter.nf_conntrack_acct). */
@@ -104,10 +104,10 @@ export function decodeTranslated(payload: Uint8Array): TranslatedFlow | undefine
   const { nfgen_family: number } = nfgenmsg.decode(payload);
   const family = ipFamilyOf(number);
   if (!family) throw decodeError('IPCTNL_MSG_CT_NEW', `family ${number} is neither IPv4 nor IPv6`);
-  const tuple = nest(payload, nfgenmsg.size, payload.length, uapi.CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
-  const ip = within(payload, tuple, uapi.CTA_TUPLE_IP, 'CTA_TUPLE_IP');
+  const tuple = needAttribute(payload, nfgenmsg.size, payload.length, uapi.CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
+  const ip = needWithin(payload, tuple, uapi.CTA_TUPLE_IP, 'CTA_TUPLE_IP');
   const type = family === 'IPv4' ? uapi.CTA_IP_V4_DST : uapi.CTA_IP_V6_DST;
-  const destination = within(payload, ip, type, 'the destination of CTA_TUPLE_IP');
+  const destination = needWithin(payload, ip, type, 'the destination of CTA_TUPLE_IP');
   const to = counters(payload, uapi.CTA_COUNTERS_ORIG, 'CTA_COUNTERS_ORIG');
   const from = counters(payload, uapi.CTA_COUNTERS_REPLY, 'CTA_COUNTERS_REPLY');
   return {
@@ -129,8 +129,8 @@ function counters(bytes: Uint8Array, type: number, name: string): typeof NOTHING
   const at = findAttribute(bytes, nfgenmsg.size, bytes.length, type, name);
   if (at < 0) return NOTHING;
   return {
-    packets: counter(bytes, within(bytes, at, uapi.CTA_COUNTERS_PACKETS, 'CTA_COUNTERS_PACKETS')),
-    bytes: counter(bytes, within(bytes, at, uapi.CTA_COUNTERS_BYTES, 'CTA_COUNTERS_BYTES')),
+    packets: counter(bytes, needWithin(bytes, at, uapi.CTA_COUNTERS_PACKETS, 'CTA_COUNTERS_PACKETS')),
+    bytes: counter(bytes, needWithin(bytes, at, uapi.CTA_COUNTERS_BYTES, 'CTA_COUNTERS_BYTES')),
   };
 }
 

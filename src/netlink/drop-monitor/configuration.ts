@@ -9,6 +9,7 @@ export interface DropConfiguration {
   readonly mode: number;
   /** Bytes of a packet; 0: all. */
   readonly truncateTo: number;
+  /** Packets that wait to be told, for each CPU. */
   readonly queueLength: number;
 }
 
@@ -30,6 +31,7 @@ export function dropRequest(
   return { type: family, flags: 0, operation, object: 'drop monitor', payload };
 }
 
+/** The request to take this configuration. Refused (EBUSY) while the kernel tells of drops. */
 export function configure(family: number, { mode, truncateTo, queueLength }: DropConfiguration): NetlinkRequest {
   return dropRequest(family, 'NET_DM_CMD_CONFIG', {
     NET_DM_ATTR_ALERT_MODE: mode,

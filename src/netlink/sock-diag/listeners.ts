@@ -1,6 +1,7 @@
 import {
   addressBits,
   type Cidr,
+  IP_FAMILIES,
   IP_PROTOCOLS,
   type IpAddress,
   type IpFamily,
@@ -57,7 +58,6 @@ export interface Listener {
 
 /** `::ffff:0:0/96` */
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
-const FAMILIES = ['IPv4', 'IPv6'] as const;
 /** Of sockets that a process may hold and that may have somebody to talk to: of UDP also those that are not connected. */
 const IN_USE = {
   TCP: TCPF_SYN_SENT | TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSE_WAIT,
@@ -83,7 +83,7 @@ export function withSockDiag<T>(fn: (netlink: Netlink) => T): T {
  */
 export function listListeners(netlink: Netlink, protocol: IpProtocol): Listener[] {
   const states = protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN;
-  return FAMILIES.flatMap((family) =>
+  return IP_FAMILIES.flatMap((family) =>
     dumpSockets(netlink, { protocol, family, states, which: 'that listen' }).map((payload) =>
       decodeListener(payload, family),
     ),
@@ -99,7 +99,7 @@ export function listListeners(netlink: Netlink, protocol: IpProtocol): Listener[
  */
 export function countBeingOpened(netlink: Netlink, port: number): number {
   const some = { protocol: 'TCP', states: TCPF_SYN_RECV, which: 'that are being opened' } as const;
-  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
+  const all = IP_FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
   return all.filter((payload) => inet_diag_msg.decode(payload).idiag_sport === port).length;
 }
 
@@ -111,7 +111,7 @@ export function countBeingOpened(netlink: Netlink, port: number): number {
  */
 export function listSendingPorts(netlink: Netlink, protocol: 'TCP' | 'UDP', to: number): ReadonlySet<number> {
   const some = { protocol, states: IN_USE[protocol], which: `that send to port ${to}` };
-  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
+  const all = IP_FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
   const sending = all
     .map((payload) => inet_diag_msg.decode(payload))
     .filter((one) => [0, to].includes(one.idiag_dport));

@@ -1,4 +1,4 @@
-import { type Drift, driftLines, ifPresent, type Steps } from '../../core/index.ts';
+import { type Drift, driftLines, ifPresent, type Steps, sameTexts } from '../../core/index.ts';
 import type {
   NftChain,
   NftChange,
@@ -13,16 +13,6 @@ import type {
 } from '../../netlink/nftables/index.ts';
 import { baseText, elementTexts, ruleText } from '../../netlink/nftables/text/index.ts';
 
-/** A chain that a repair writes. */
-interface WrittenChain {
-  readonly family: NftFamily;
-  readonly table: string;
-  readonly name: string;
-  made?: NftChain;
-  flushed: boolean;
-  readonly rules: NftRule[];
-}
-
 /**
  * What the changes of a repair say about the kernel: each thing they make is missing or other than it is to be, each that they
  * remove is not ours to have. What is made anew as it was is no difference.
@@ -32,56 +22,12 @@ interface WrittenChain {
  */
 export function* changesDrift(reader: NftReader, changes: readonly NftChange[]): Steps<Drift[]> {
   const present = new Present(reader);
-  const rebuilt = new Map<string, { readonly family: NftFamily; readonly name: string }>();
-  const chains = new Map<string, WrittenChain>();
-  const asleep = new Set<string>();
-  const drift: Drift[] = [];
-  const sets = new Map<string, NftSet>();
-  const chainOf = ({ family, table, name }: Omit<WrittenChain, 'flushed' | 'rules'>): WrittenChain => {
-    const key = `${family} ${table} ${name}`;
-    const chain = chains.get(key) ?? { family, table, name, flushed: false, rules: [] };
-    chains.set(key, chain);
-    return chain;
-  };
-  for (const { operation, object } of changes) {
+  const repair = new Repair(present);
+  for (const change of changes) {
     yield;
-    const isRemoval = operation === 'delete' || operation === 'destroy';
-    switch (object.kind) {
-      case 'table':
-        if (isRemoval && present.hasTable(object.family, object.name)) {
-          rebuilt.set(`${object.family} ${object.name}`, object);
-        }
-        if (present.isAsleep(object.family, object.name)) asleep.add(`${object.family} ${object.name}`);
-        break;
-      case 'chain':
-        if (operation === 'flush') chainOf(object).flushed = true;
-        else if (!isRemoval) chainOf(object).made = object as NftChain;
-        break;
-      case 'set':
-        if (!isRemoval && 'key' in object) sets.set(`${object.family} ${object.table} ${object.name}`, object);
-        break;
-      case 'rule': {
-        const rule = object as NftRule;
-        const { family, table, chain: name } = rule;
-        if (isRemoval) {
-          const theirs = present.rules(family, table, name).filter(({ handle }) => handle === rule.handle);
-          drift.push({
-            object: `rule of chain ${family} ${table} ${name}`,
-            difference: 'unexpected',
-            ours: [],
-            theirs: theirs.map((one) => present.ruleText(one)),
-          });
-        } else chainOf({ family, table, name }).rules.push(rule);
-        break;
-      }
-      case 'elements': {
-        const set = sets.get(`${object.family} ${object.table} ${object.set}`) ?? present.set(object);
-        yield* elementsDrift(object, isRemoval, set, present, drift);
-        break;
-      }
-      default:
-    }
+    yield* repair.add(change);
   }
+  const { drift, asleep, chains, sets, rebuilt } = repair;
   for (const name of asleep) {
     drift.push({ object: `table ${name}`, difference: 'changed', ours: [], theirs: ['flags dormant;'] });
   }
@@ -106,6 +52,86 @@ export function* changesDrift(reader: NftReader, changes: readonly NftChange[]):
   return drift;
 }
 
+/** A chain that a repair writes. */
+interface WrittenChain {
+  readonly family: NftFamily;
+  readonly table: string;
+  readonly name: string;
+  made?: NftChain;
+  flushed: boolean;
+  readonly rules: NftRule[];
+}
+
+/** The changes of a repair, put together by what they are about. */
+class Repair {
+  /** Of rules and elements, which each change tells by itself. */
+  readonly drift: Drift[] = [];
+  /** Tables that are made anew, by family and name, as all things here are. */
+  readonly rebuilt = new Map<string, { readonly family: NftFamily; readonly name: string }>();
+  /** Tables that somebody has put to sleep, which the changes wake. */
+  readonly asleep = new Set<string>();
+  readonly chains = new Map<string, WrittenChain>();
+  readonly sets = new Map<string, NftSet>();
+  readonly #present: Present;
+
+  constructor(present: Present) {
+    this.#present = present;
+  }
+
+  *add({ operation, object }: NftChange): Steps<void> {
+    const isRemoval = operation === 'delete' || operation === 'destroy';
+    switch (object.kind) {
+      case 'table':
+        this.#addTable(object, isRemoval);
+        break;
+      case 'chain':
+        if (operation === 'flush') this.#chainOf(object).flushed = true;
+        else if (!isRemoval) this.#chainOf(object).made = object as NftChain;
+        break;
+      case 'set':
+        if (!isRemoval && 'key' in object) this.sets.set(`${object.family} ${object.table} ${object.name}`, object);
+        break;
+      case 'rule':
+        this.#addRule(object as NftRule, isRemoval);
+        break;
+      case 'elements': {
+        const set = this.sets.get(`${object.family} ${object.table} ${object.set}`) ?? this.#present.set(object);
+        yield* elementsDrift(object, isRemoval, set, this.#present, this.drift);
+        break;
+      }
+      default:
+    }
+  }
+
+  #addTable({ family, name }: Pick<NftTable, 'family' | 'name'>, isRemoval: boolean): void {
+    const key = `${family} ${name}`;
+    if (isRemoval && this.#present.hasTable(family, name)) this.rebuilt.set(key, { family, name });
+    if (this.#present.isAsleep(family, name)) this.asleep.add(key);
+  }
+
+  #addRule(rule: NftRule, isRemoval: boolean): void {
+    const { family, table, chain: name } = rule;
+    if (!isRemoval) {
+      this.#chainOf({ family, table, name }).rules.push(rule);
+      return;
+    }
+    const theirs = this.#present.rules(family, table, name).filter(({ handle }) => handle === rule.handle);
+    this.drift.push({
+      object: `rule of chain ${family} ${table} ${name}`,
+      difference: 'unexpected',
+      ours: [],
+      theirs: theirs.map((one) => this.#present.ruleText(one)),
+    });
+  }
+
+  #chainOf({ family, table, name }: Pick<WrittenChain, 'family' | 'table' | 'name'>): WrittenChain {
+    const key = `${family} ${table} ${name}`;
+    const chain = this.chains.get(key) ?? { family, table, name, flushed: false, rules: [] };
+    this.chains.set(key, chain);
+    return chain;
+  }
+}
+
 function chainDrift(
   { family, table, name, made, flushed, rules }: WrittenChain,
   present: Present,
@@ -123,7 +149,7 @@ function chainDrift(
     return { object: `rule of chain ${family} ${table} ${name}`, difference: 'missing', ...driftLines(ours, []) };
   }
   const theirs = [...base(made && there), ...present.rules(family, table, name).map((rule) => present.ruleText(rule))];
-  if (ours.length === theirs.length && ours.every((text, index) => text === theirs[index])) return undefined;
+  if (sameTexts(ours, theirs)) return undefined;
   return { object: `chain ${family} ${table} ${name}`, difference: 'changed', ...driftLines(ours, theirs) };
 }
 

@@ -59,10 +59,12 @@ export function requestVersion(request: BlockRequest): string {
   return 'block' in request ? versionOf(request.block) : '';
 }
 
+/** Its metadata.resourceVersion; empty when the server has not given it one. */
 export function versionOf({ metadata }: PodCIDRBlock): string {
   return metadata.resourceVersion ?? '';
 }
 
+/** Its metadata.uid; empty when the server has not given it one. */
 export function uidOf({ metadata }: PodCIDRBlock): string {
   return metadata.uid ?? '';
 }

@@ -30,22 +30,23 @@ export function isOurs({ spec }: PodCIDRBlock, { proof }: Memory, used: number):
 /** What there is to say about one block with this node's name; undefined: it is not ours. */
 export function judgeOwn(block: PodCIDRBlock, s: Situation, memory: Memory): OwnBlock | undefined {
   const { used, free } = s.use(block.spec.cidr);
-  const of = (isInPool: boolean, until: number | undefined, request: BlockRequest | undefined): OwnBlock => {
-    return { block, used, free, isInPool, until, request };
+  const of = (more: Partial<Pick<OwnBlock, 'isInPool' | 'until' | 'request'>>): OwnBlock => {
+    return { block, used, free, isInPool: false, until: undefined, request: undefined, ...more };
   };
   // Nobody uses such a block, whosever it was. One with pods is left to others: its range would be given away under them.
-  if (block.spec.state === 'releasing') return of(false, undefined, used === 0 ? { kind: 'remove', block } : undefined);
+  if (block.spec.state === 'releasing') return of({ request: used === 0 ? { kind: 'remove', block } : undefined });
   if (!isOurs(block, memory, used)) return undefined;
   if (block.spec.state === 'pending') {
     // The view has the block itself, and therefore every block that was made before it: of two that overlap, at least one
     // sees the other. Who sees another gives way, both if need be.
-    if (block.spec.nodeUID !== memory.looked?.uid) return of(false, undefined, undefined);
+    if (block.spec.nodeUID !== memory.looked?.uid) return of({});
     const kind = s.view.isAlone(block) && !s.isOfServices?.(block.spec.cidr) ? 'confirm' : 'remove';
-    return of(true, undefined, { kind, block });
+    return of({ isInPool: true, request: { kind, block } });
   }
-  if (memory.released.has(uidOf(block))) return of(false, undefined, { kind: 'release', block });
+  if (memory.released.has(uidOf(block))) return of({ request: { kind: 'release', block } });
   const isInPool = s.view.isInPool(block) && !s.isOfServices?.(block.spec.cidr);
-  return of(isInPool, isInPool ? usableUntil(block, s, memory) : undefined, renewal(block, s, memory));
+  const until = isInPool ? usableUntil(block, s, memory) : undefined;
+  return of({ isInPool, until, request: renewal(block, s, memory) });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import { isConfirmed } from '../block-view.ts';
 import { addressesPerBlock } from '../pool.ts';
 import type { TakenBlocks } from '../taken-blocks.ts';
@@ -28,7 +28,7 @@ export interface OwnDecision {
 export function decideOwn(s: Situation, memory: Memory): OwnDecision {
   const judged = s.view.own().flatMap((block) => judgeOwn(block, s, memory) ?? []);
   const decision = new FamilyDecisions(s, memory, judged);
-  for (const family of ['IPv4', 'IPv6'] as const) decision.decide(family);
+  for (const family of IP_FAMILIES) decision.decide(family);
   return decision.result();
 }
 

@@ -1,4 +1,4 @@
-import { cidrContains, formatCidr, formatIp, parseCidr } from '../../core/index.ts';
+import { cidrsOverlap, formatCidr, formatIp, parseCidr } from '../../core/index.ts';
 import type { Check, World } from '../check.ts';
 import { chainsOf, type FoundChain, placeOf, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, type Outcome, ok, orUnread, warning } from '../finding.ts';
@@ -127,9 +127,7 @@ function withoutCache({ node }: World): Outcome | undefined {
 
 function inTailscalesRange({ config: { detectLocal } }: World): Outcome | undefined {
   const cidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
-  const inside = cidrs.find(
-    (one) => cidrContains(TAILSCALE_RANGE, one.address) || cidrContains(one, TAILSCALE_RANGE.address),
-  );
+  const inside = cidrs.find((one) => cidrsOverlap(TAILSCALE_RANGE, one));
   if (!inside) return undefined;
   return warning(
     `${TAILSCALE} drops what comes to this node from ${formatCidr(TAILSCALE_RANGE)} by other links than its own, and pods have addresses of ${formatCidr(inside)}`,

@@ -12,6 +12,7 @@ import {
   SERVICE_CIDRS,
   SERVICES,
   type Service,
+  wholeBody,
 } from '../../kube/index.ts';
 import { isForProxy } from '../../proxy/index.ts';
 import type { ClusterFacts, ClusterOrigin } from './cluster-facts.ts';
@@ -114,16 +115,10 @@ async function read(client: ApiClient, path: string, signal: AbortSignal) {
   const askedAt = systemClock.wallTime();
   const { body, date } = await client.send({ method: 'GET', path, signal });
   const answeredAt = systemClock.wallTime();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > LONGEST_ANSWER) {
-      throw new NodeplaneError('ERR_API', `GET ${path}: the answer is longer than ${LONGEST_ANSWER} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return { text: Buffer.concat(chunks).toString('utf8'), date, askedAt, answeredAt };
+  const bytes = await wholeBody(body, LONGEST_ANSWER, () => {
+    return new NodeplaneError('ERR_API', `GET ${path}: the answer is longer than ${LONGEST_ANSWER} bytes`);
+  });
+  return { text: bytes.toString('utf8'), date, askedAt, answeredAt };
 }
 
 function nameOf({ metadata: { namespace, name } }: Service): string {

@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { refusalsOf } from '../../cni/index.ts';
-import { errorText, type IpFamily, ifPresent } from '../../core/index.ts';
+import { errorText, IP_FAMILIES, type IpFamily, ifPresent } from '../../core/index.ts';
 import { closing, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import { listAddresses, listLinks, listRoutes } from '../../netlink/route/index.ts';
@@ -38,7 +38,7 @@ export function readNode(options: ProbeOptions): NodeFacts {
     addresses: once(() => withNetlink(NETLINK_ROUTE, (netlink) => listAddresses(netlink, {}))),
     routes: once(() =>
       withNetlink(NETLINK_ROUTE, (netlink) =>
-        (['IPv4', 'IPv6'] as const).flatMap((family) => listRoutes(netlink, { family, table: RT_TABLE_MAIN })),
+        IP_FAMILIES.flatMap((family) => listRoutes(netlink, { family, table: RT_TABLE_MAIN })),
       ),
     ),
     underlay: (family, choice) => closing(NetlinkRouteKernel.open(family), (kernel) => kernel.attachment(choice)),

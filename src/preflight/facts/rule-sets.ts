@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import type { IptablesVariant, SavedTable } from '../../proxy/rules/index.ts';
 import type { NodeFacts } from './node-facts.ts';
 
@@ -28,7 +28,7 @@ export interface FoundChain {
 export async function readRuleSets(node: NodeFacts): Promise<RuleSets> {
   const sets: RuleSet[] = [];
   const unread: string[] = [];
-  for (const family of ['IPv4', 'IPv6'] as const) {
+  for (const family of IP_FAMILIES) {
     for (const variant of ['nft', 'legacy'] as const) {
       const state = await node.iptables(family, variant);
       if ('unreadable' in state) unread.push(`iptables-${variant} ${family}: ${state.unreadable}`);

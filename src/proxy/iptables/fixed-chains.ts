@@ -1,9 +1,14 @@
-import { addressBits, type Cidr, formatCidr, formatIp, type IpFamily, networkOf } from '../../core/index.ts';
-import { type NodePlan, translatedNodePortAddresses } from '../index.ts';
+import { addressBits, type Cidr, formatCidr, type IpFamily, networkOf } from '../../core/index.ts';
+import type { NodePlan } from '../index.ts';
 import {
+  acceptForwarded,
   type ForeignRule,
   formatRule,
   MASQUERADE,
+  type MarkText,
+  markText,
+  masqueradeMarked,
+  nodePortEntry,
   type RuleParts,
   returnUnlessSameAddress,
   type Table,
@@ -14,7 +19,6 @@ import { HAIRPIN_CHAIN } from './names.ts';
 /** A rule of ours in a chain that is not: a jump from a built-in chain, as a rule. */
 export interface Jump extends ForeignRule {
   readonly table: Table;
-  readonly to: string;
 }
 
 /**
@@ -38,7 +42,7 @@ export const JUMPS: readonly Jump[] = [
 
 function jump(table: Table, chain: string, to: string, comment: string, connections?: 'new'): Jump {
   const target = formatRule({ comment, target: `-j ${to}` });
-  return { table, chain, to, rule: connections ? `-m conntrack --ctstate NEW ${target}` : target };
+  return { table, chain, rule: connections ? `-m conntrack --ctstate NEW ${target}` : target };
 }
 
 /** kube-proxy's named counters (nfacct), which monitoring reads by these names. */
@@ -50,6 +54,11 @@ export const COUNTERS = {
 function countMatch(counter: string): string {
   return `-m nfacct --nfacct-name ${counter}`;
 }
+
+const TO_NODE_PORTS = {
+  comment: 'kubernetes service nodeports; NOTE: this must be the last rule in this chain',
+  target: '-j KUBE-NODEPORTS',
+};
 
 /** What the fixed chains depend on. */
 export interface FixedChainOptions {
@@ -78,55 +87,50 @@ export function entryChains(options: FixedChainOptions): readonly EntryChain[] {
     after: [],
     ...parts,
   });
-  const mark = `0x${options.node.masqueradeMark.toString(16)}`;
+  const { family, node } = options;
+  const mark = markText(node.masqueradeMark);
   return [
     entry('filter', 'KUBE-SERVICES', { trees: ['refusedVips'] }),
     entry('filter', 'KUBE-EXTERNAL-SERVICES', { trees: ['refusedExternalVips', 'refusedNodePorts'] }),
     entry('filter', 'KUBE-NODEPORTS', { trees: ['healthChecks'] }),
     entry('filter', 'KUBE-PROXY-FIREWALL', { trees: ['restrictedVips'] }),
     entry('filter', 'KUBE-FORWARD', { after: forwardRules(mark, options) }),
-    entry('nat', 'KUBE-SERVICES', { trees: ['serviceVips'], after: nodePortEntry(options) }),
+    entry('nat', 'KUBE-SERVICES', {
+      trees: ['serviceVips'],
+      after: nodePortEntry(family, node, TO_NODE_PORTS).map(formatRule),
+    }),
     entry('nat', 'KUBE-NODEPORTS', { trees: ['nodePorts'] }),
-    entry('nat', HAIRPIN_CHAIN, { after: hairpinRules(options) }),
-    entry('nat', 'KUBE-MARK-MASQ', { after: [formatRule({ target: `-j MARK --set-xmark ${mark}/${mark}` })] }),
+    entry('nat', HAIRPIN_CHAIN, { after: hairpinRules(family) }),
+    entry('nat', 'KUBE-MARK-MASQ', { after: [formatRule({ target: mark.set })] }),
     entry('nat', 'KUBE-POSTROUTING', { after: postroutingRules(mark, options) }),
   ];
 }
 
-function forwardRules(mark: string, { dropInvalid, accounting }: FixedChainOptions): string[] {
+function forwardRules(mark: MarkText, { dropInvalid, accounting }: FixedChainOptions): string[] {
   const invalidCount = accounting ? ` ${countMatch(COUNTERS.invalidDropped)}` : '';
   const rules: RuleParts[] = [
     // An answer conntrack does not recognise would reach the client with the endpoint's address and be reset.
     ...(dropInvalid ? [{ match: `-m conntrack --ctstate INVALID${invalidCount}`, target: '-j DROP' }] : []),
-    { comment: 'kubernetes forwarding rules', match: `-m mark --mark ${mark}/${mark}`, target: '-j ACCEPT' },
-    {
-      comment: 'kubernetes forwarding conntrack rule',
-      match: '-m conntrack --ctstate RELATED,ESTABLISHED',
-      target: '-j ACCEPT',
-    },
+    ...acceptForwarded(mark),
   ];
   return rules.map(formatRule);
 }
 
-function postroutingRules(mark: string, { family, node, accounting }: FixedChainOptions): string[] {
+function postroutingRules(mark: MarkText, { family, node, accounting }: FixedChainOptions): string[] {
   const fromLoopback = '-m conntrack --ctstate DNAT --ctorigdst 127.0.0.0/8';
-  const unmarked = `-m mark ! --mark ${mark}/${mark}`;
   const countsLoopback = accounting && family === 'IPv4' && node.loopbackNodePorts === true;
   const rules: RuleParts[] = [
     // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
     ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
-    ...nearSources(family, node).map((range) => ({ ...leavesRange(range), match: unmarked, target: '-j RETURN' })),
+    ...nearSources(family, node).map((range) => ({ ...leavesRange(range), match: mark.isUnset, target: '-j RETURN' })),
     // A goto: what does not come from the address it goes to is done here.
     {
       // Others may redirect the node's own connections to loopback; no endpoint is there.
       source: family === 'IPv4' ? '! -s 127.0.0.0/8' : '! -s ::1/128',
-      match: `-m conntrack --ctstate DNAT ${unmarked}`,
+      match: `-m conntrack --ctstate DNAT ${mark.isUnset}`,
       target: `-g ${HAIRPIN_CHAIN}`,
     },
-    { match: unmarked, target: '-j RETURN' },
-    // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
-    { target: `-j MARK --set-xmark ${mark}/0x0` },
-    { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
+    ...masqueradeMarked(mark),
   ];
   return rules.map(formatRule);
 }
@@ -150,22 +154,8 @@ function leavesRange({ address, prefixLength }: Cidr): Pick<RuleParts, 'source' 
  * Masquerades what a Service has led back to its sender: a pod that got its own packet as it was would answer itself directly,
  * past the translation. It does not matter where the pod is: one of another node may come to itself by way of this one.
  */
-function hairpinRules({ family }: FixedChainOptions): string[] {
+function hairpinRules(family: IpFamily): string[] {
   return [...returnUnlessSameAddress(family), { comment: 'from an address to itself', target: MASQUERADE }].map(
     formatRule,
-  );
-}
-
-function nodePortEntry({ family, node }: FixedChainOptions): string[] {
-  const comment = 'kubernetes service nodeports; NOTE: this must be the last rule in this chain';
-  const target = '-j KUBE-NODEPORTS';
-  const addresses = translatedNodePortAddresses(family, node);
-  if (addresses === 'all') {
-    // Loopback addresses have a stand-in: a packet to them would not survive the way to an endpoint.
-    const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
-    return [formatRule({ destination, comment, match: '-m addrtype --dst-type LOCAL', target })];
-  }
-  return addresses.map((ip) =>
-    formatRule({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, comment, target }),
   );
 }

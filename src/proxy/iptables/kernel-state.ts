@@ -5,7 +5,6 @@ import {
   type IptablesTool,
   isGeneratedChain,
   type SavedTable,
-  surplusJumps,
   type Table,
   targetOf,
 } from '../rules/index.ts';
@@ -29,17 +28,9 @@ export async function readKernelState(tool: IptablesTool, known?: ChainSet): Pro
   return { filter, nat };
 }
 
-/** The jumps of one table that are not there, in the order they are to be inserted. */
-export function missingJumps(table: Table, saved: SavedTable): Jump[] {
-  return JUMPS.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
-}
-
-/** Copies of the jumps of one table beyond the first of each. */
-export function copiedJumps(table: Table, saved: SavedTable): Jump[] {
-  return surplusJumps(
-    JUMPS.filter((jump) => jump.table === table),
-    saved,
-  );
+/** The jumps of one table, in the order in which missing ones are to be inserted. */
+export function jumpsOf(table: Table): Jump[] {
+  return JUMPS.filter((jump) => jump.table === table);
 }
 
 /**
@@ -74,6 +65,7 @@ export function heldChains(table: Table, saved: SavedTable): ReadonlySet<string>
   return held;
 }
 
+/** Whether a rule in a chain of others is one of our jumps. */
 export function isJump(table: Table, { chain, rule }: ForeignRule): boolean {
   return JUMPS.some((jump) => jump.table === table && jump.chain === chain && jump.rule === rule);
 }

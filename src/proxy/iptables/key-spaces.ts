@@ -29,10 +29,12 @@ export function protocolName(protocol: ServicePortPlan['protocol']): ProtocolNam
   return PROTOCOL_NAMES[protocol];
 }
 
+/** The key of a rule that looks at protocol and port alone. */
 export function portKey(protocol: ProtocolName, port: number): TreeKey {
   return { text: `${protocol} ${port}`, bits: new Uint8Array(portBytes(protocol, port)) };
 }
 
+/** The key of a rule that looks at address, protocol and port. */
 export function addressPortKey(ip: IpAddress, protocol: ProtocolName, port: number): TreeKey {
   return {
     text: `${formatIp(ip)} ${protocol} ${port}`,

@@ -1,20 +1,10 @@
-import { atOnce, type IpFamily, type Steps } from '../../core/index.ts';
+import { atOnce, type Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { type Chain, type ChainEdits, ClaimedTree, emptyEdits, type Table } from '../rules/index.ts';
 import { type CompiledPort, compilePort, type TreeName } from './compile.ts';
-import { type EntryChain, entryChains } from './fixed-chains.ts';
+import { type EntryChain, entryChains, type FixedChainOptions } from './fixed-chains.ts';
 import { addressSpace, portSpace } from './key-spaces.ts';
 import { TREE_PREFIX } from './names.ts';
-
-/** What a layout is made for. */
-export interface LayoutOptions {
-  readonly family: IpFamily;
-  readonly node: NodePlan;
-  /** Drop packets conntrack calls INVALID. */
-  readonly dropInvalid: boolean;
-  /** Count into named counters. */
-  readonly accounting: boolean;
-}
 
 /**
  * All chains of a family as they should be, kept up to date one Service port at a time: what a change costs depends on
@@ -29,7 +19,7 @@ export class Layout {
   #edits = emptyEdits();
   #entriesWritten = false;
 
-  constructor(options: LayoutOptions) {
+  constructor(options: FixedChainOptions) {
     const { family, node } = options;
     this.#node = node;
     this.#entries = entryChains(options);

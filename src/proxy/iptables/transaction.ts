@@ -1,6 +1,15 @@
 import type { Steps } from '../../core/index.ts';
-import { type ChainEdits, type ChainSet, diffChains, TABLES, type Table, type TableRestore } from '../rules/index.ts';
-import { copiedJumps, heldChains, type KernelState, missingJumps, staleChains } from './kernel-state.ts';
+import {
+  type ChainEdits,
+  type ChainSet,
+  diffChains,
+  missingJumps,
+  surplusJumps,
+  TABLES,
+  type Table,
+  type TableRestore,
+} from '../rules/index.ts';
+import { heldChains, jumpsOf, type KernelState, staleChains } from './kernel-state.ts';
 
 /** What one table of ours gets in a restore. */
 export type TableChanges = TableRestore & { readonly table: Table };
@@ -33,7 +42,8 @@ export function* planTakeover(wanted: ChainSet, kernel: KernelState): Steps<Tabl
       edits.set(name, held.has(name) ? { rules: [], owner: 'a chain that is no longer used' } : undefined);
     }
     const diff = yield* diffChains(saved, edits);
-    changes.push({ table, ...diff, insert: missingJumps(table, saved), withdraw: copiedJumps(table, saved) });
+    const jumps = jumpsOf(table);
+    changes.push({ table, ...diff, insert: missingJumps(jumps, saved), withdraw: surplusJumps(jumps, saved) });
   }
   return changes;
 }

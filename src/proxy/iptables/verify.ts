@@ -1,14 +1,13 @@
 import type { Drift, Steps } from '../../core/index.ts';
-import { type ChainSet, chainDrift, missingJump, surplusJump, TABLES } from '../rules/index.ts';
-import { copiedJumps, type KernelState, missingJumps, staleChains } from './kernel-state.ts';
+import { type ChainSet, chainDrift, jumpDrift, TABLES } from '../rules/index.ts';
+import { jumpsOf, type KernelState, staleChains } from './kernel-state.ts';
 
 /** Says where the kernel differs from what was committed. Rules are compared as text: we write what iptables-save prints. */
 export function* findDrift(committed: ChainSet, kernel: KernelState): Steps<Drift[]> {
   const drift: Drift[] = [];
   for (const table of TABLES) {
     const saved = kernel[table];
-    for (const jump of missingJumps(table, saved)) drift.push(missingJump(table, jump, jump.to));
-    for (const jump of copiedJumps(table, saved)) drift.push(surplusJump(table, jump, jump.to));
+    drift.push(...jumpDrift(table, jumpsOf(table), saved));
     for (const [name, chain] of committed[table]) {
       yield;
       const found = chainDrift(table, name, chain.rules, saved.get(name)?.rules);

@@ -71,6 +71,7 @@ const ORIGINAL = {
 /** IP_CT_DIR_REPLY of <linux/netfilter/nf_conntrack_tuple_common.h>. */
 const REPLY = Uint8Array.of(1);
 
+/** The table of one family, in the namespace of whoever commits it. */
 export function localhostTable(family: IpFamily): TableRef {
   return { kind: 'table', family: nftFamily(family), name: TABLE_NAME };
 }
@@ -95,10 +96,7 @@ export function localhostLayout(family: IpFamily): TableLayout {
     setPayload[which](family),
   ];
   const replace = (which: 'saddr' | 'daddr') => [immediate(standIn.bytes), setPayload[which](family)];
-  const chain = (name: string, rules: ChainWithRules['rules'], base?: Omit<BaseChain, 'type'>): ChainWithRules => {
-    const object: NftChain = { kind: 'chain', family: table.family, table: table.name, name };
-    return { chain: base ? { ...object, base: { type: 'filter', ...base } } : object, rules };
-  };
+  const chain = (name: string, rules: ChainWithRules['rules'], place?: HookPlace) => chainOf(table, name, rules, place);
   return {
     table,
     sets: [{ ...nodePortSet(family), key: ['inet_proto', 'inet_service'], comment: 'NodePorts of Services' }],
@@ -161,4 +159,12 @@ export function localhostLayout(family: IpFamily): TableLayout {
       ),
     ],
   };
+}
+
+type HookPlace = Pick<BaseChain, 'hook' | 'priority'>;
+
+/** A chain at a hook, or without `place` one that others jump to. */
+function chainOf(table: TableRef, name: string, rules: ChainWithRules['rules'], place?: HookPlace): ChainWithRules {
+  const object: NftChain = { kind: 'chain', family: table.family, table: table.name, name };
+  return { chain: place ? { ...object, base: { type: 'filter', ...place } } : object, rules };
 }

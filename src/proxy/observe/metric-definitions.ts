@@ -116,6 +116,7 @@ export const METRICS = {
   },
 } as const satisfies Readonly<Record<string, MetricDefinition>>;
 
+/** The name of a metric, as it is exposed. */
 export type MetricName = keyof typeof METRICS;
 
 /** The names of the metrics of one type. */

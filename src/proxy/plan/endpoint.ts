@@ -21,6 +21,7 @@ export interface Endpoint {
   readonly nodeHints: readonly string[];
 }
 
+/** The endpoints of a Service in one family, as its slices name them. */
 export interface ServiceEndpoints {
   /** By `endpointGroup(portName, protocol)` of the ports asked for: the endpoints, each once, sorted by key. */
   readonly groups: ReadonlyMap<string, readonly Endpoint[]>;

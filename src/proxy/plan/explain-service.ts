@@ -12,6 +12,7 @@ export interface ExplainedPort {
   readonly endpoints: readonly ExplainedEndpoint[];
 }
 
+/** What is explained, and from what. */
 export interface ExplainedService {
   readonly service: Service;
   /** Its EndpointSlices of all address types. */

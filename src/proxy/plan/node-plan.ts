@@ -43,6 +43,7 @@ export interface NodeSettings {
   readonly localhostNodePorts?: LocalhostNodePorts;
 }
 
+/** What decides about the plan of a node. */
 export interface NodePlanInput {
   readonly family: IpFamily;
   /** Our Node object; undefined while it is not known. */

@@ -1,4 +1,4 @@
-import { errorText, type IpFamily, inSlices, type Rest, type Steps, yielder } from '../../core/index.ts';
+import { errorText, type IpFamily, inSlices, type Rest, type Steps, sameTexts, yielder } from '../../core/index.ts';
 import { createdAtOf } from '../../kube/index.ts';
 import type { AddressRules } from './bounds/address-rules.ts';
 import { claimsOf, type DestinationClaim, DestinationOwners } from './bounds/destination-owners.ts';
@@ -41,9 +41,8 @@ interface PlannedService {
 /** What one update gathers: how things were before, and what it has read. */
 interface Update {
   readonly store: ServiceStore;
-  /** For Services of which others have a destination; */
   readonly context: PlanContext;
-  /** and for the others. */
+  /** As `context`, for Services that have all they ask for: nobody looks for owners of their destinations. */
   readonly uncontested: PlanContext;
   /** By Service name, until it is planned. */
   readonly asked: Map<string, ServicePorts>;
@@ -102,14 +101,17 @@ export class Planner {
     return this.#plan;
   }
 
+  /** Where the node is: label `topology.kubernetes.io/zone`; empty: not known. */
   get zone(): string {
     return this.#zone;
   }
 
+  /** How many ports of the plan drop packets for want of an endpoint here. */
   get noLocalEndpoints(): NoLocalEndpoints {
     return { ...this.#noLocal };
   }
 
+  /** Of how many Services a part is not served. */
   get restrictedServices(): RestrictedServices {
     return { ...this.#restricted };
   }
@@ -329,8 +331,4 @@ export class Planner {
     if (!restrictions) return;
     for (const restriction of RESTRICTIONS) if (restrictions.has(restriction)) this.#restricted[restriction] += step;
   }
-}
-
-function sameTexts(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, index) => text === b[index]);
 }

@@ -50,6 +50,7 @@ const OUTSIDE_TOPOLOGY = {
   'same-zone': 'other-zone',
 } as const satisfies Record<Topology, EndpointReason>;
 
+/** An endpoint, and why it is used or not under each policy. */
 export interface ExplainedEndpoint {
   readonly endpoint: Endpoint;
   /** For destinations under policy Cluster. */

@@ -17,6 +17,7 @@ export interface Wanted {
   readonly local: boolean;
 }
 
+/** What is used of the endpoints of a Service port. */
 export interface Selection {
   /** Used under policy Cluster, in the order given; empty when not wanted. */
   readonly clusterEndpoints: readonly Endpoint[];

@@ -8,11 +8,12 @@ import type { Endpoint } from './endpoint.ts';
 export type Verdict =
   /** Balanced over the endpoints of the policy. */
   | 'forward'
-  /** No endpoint anywhere: refused with ICMP port unreachable. */
+  /** No endpoint anywhere: refused at once, TCP by a reset and other protocols by ICMP port unreachable. */
   | 'reject'
   /** Endpoints exist, but none on this node and the policy is Local: silently dropped. */
   | 'drop';
 
+/** `internalTrafficPolicy` and `externalTrafficPolicy` of a Service: every endpoint, or those of this node alone. */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /** One port of one Service in one family: the unit of programming. Immutable. */

@@ -36,6 +36,7 @@ export type ServicePort = Pick<
   readonly portName: string;
 };
 
+/** The ports of a Service in one family, and what is wrong with it. */
 export interface ServicePorts {
   readonly ports: readonly ServicePort[];
   /** What could not be used, in words that name the field; the rest of the Service is served all the same. */
@@ -148,7 +149,7 @@ export function isExternallyAccessible(
  * The Service's ClusterIP of this family. The API server keeps `clusterIPs[i]` of the family `ipFamilies[i]` and
  * `clusterIPs[0]` equal to `clusterIP`; a manifest may give only some of these fields, so all of them are looked at.
  */
-function clusterIpOf(service: Service, family: IpFamily, problems: Findings): IpAddress | undefined {
+function clusterIpOf(service: Service, family: IpFamily, findings: Findings): IpAddress | undefined {
   const { spec } = service;
   const primary = spec.clusterIP ?? spec.clusterIPs?.[0] ?? '';
   if (primary === '' || primary === 'None' || spec.type === 'ExternalName') return undefined;
@@ -156,26 +157,26 @@ function clusterIpOf(service: Service, family: IpFamily, problems: Findings): Ip
   const { clusterIPs = [] } = spec;
   const isAll = clusterIPs.length === 1 && clusterIPs[0] === primary;
   const texts = isAll ? clusterIPs : [...new Set([primary, ...clusterIPs])];
-  return addressesOf(texts, family, 'spec.clusterIPs', problems)[0];
+  return addressesOf(texts, family, 'spec.clusterIPs', findings)[0];
 }
 
 function readPort(
   spec: ServicePortSpec,
   field: string,
-  problems: Findings,
+  findings: Findings,
 ): Pick<ServicePort, 'portName' | 'protocol' | 'port' | 'nodePort'> | undefined {
   const protocol = spec.protocol ?? 'TCP';
   if (!PROTOCOLS.includes(protocol)) {
-    problems.push(`${field}.protocol is "${protocol}", which is none of ${PROTOCOLS.join(', ')}; the port is ignored`);
+    findings.push(`${field}.protocol is "${protocol}", which is none of ${PROTOCOLS.join(', ')}; the port is ignored`);
     return undefined;
   }
   if (!isPortNumber(spec.port)) {
-    problems.push(`${field}.port is "${spec.port}", which is not a port number; the port is ignored`);
+    findings.push(`${field}.port is "${spec.port}", which is not a port number; the port is ignored`);
     return undefined;
   }
   let nodePort = spec.nodePort ?? 0;
   if (nodePort !== 0 && !isPortNumber(nodePort)) {
-    problems.push(`${field}.nodePort is "${nodePort}", which is not a port number; no NodePort is opened`);
+    findings.push(`${field}.nodePort is "${nodePort}", which is not a port number; no NodePort is opened`);
     nodePort = 0;
   }
   return { portName: spec.name ?? '', protocol, port: spec.port, nodePort };
@@ -242,18 +243,18 @@ function restrictedVips(
   family: IpFamily,
   vips: readonly IpAddress[],
   portCount: number,
-  problems: Findings,
+  findings: Findings,
 ): Pick<ExternalAddresses, 'loadBalancerVips' | 'sourceRanges' | 'withheldVips'> {
   if (!spec.loadBalancerSourceRanges?.length) return { loadBalancerVips: vips, sourceRanges: [], withheldVips: [] };
   const field = 'spec.loadBalancerSourceRanges';
   const found = new Map<string, Cidr>();
   let unreadable = 0;
-  for (const text of firstOf(spec.loadBalancerSourceRanges, LIMITS.sourceRanges, field, problems)) {
+  for (const text of firstOf(spec.loadBalancerSourceRanges, LIMITS.sourceRanges, field, findings)) {
     const cidr = tryParseCidr(text.trim());
     if (cidr) found.set(formatCidr(cidr), cidr);
     else {
       unreadable++;
-      problems.push(`${field} has "${text}", which is not a CIDR`);
+      findings.push(`${field} has "${text}", which is not a CIDR`);
     }
   }
   const ranges = [...found.values()];
@@ -261,18 +262,18 @@ function restrictedVips(
   const untold = spec.loadBalancerSourceRanges.length > LIMITS.sourceRanges && sourceRanges.length === 0;
   if (vips.length > 0 && (untold || (ranges.length === 0 && unreadable > 0))) {
     // An empty list would mean "everybody", the opposite of what was asked for.
-    problems.push(`${field} has no usable entry; the load-balancer addresses are not served`);
+    findings.push(`${field} has no usable entry; the load-balancer addresses are not served`);
     return { loadBalancerVips: [], sourceRanges: [], withheldVips: vips };
   }
   if (vips.length > 0 && ranges.length > 0 && sourceRanges.length === 0) {
     const texts = vips.map(formatIp).join(', ');
-    problems.push(`${field} has no ${family} entry, so everybody may use ${texts}; list ${family} ranges too`);
+    findings.push(`${field} has no ${family} entry, so everybody may use ${texts}; list ${family} ranges too`);
   }
   const everybody = sourceRanges.some((cidr) => cidr.prefixLength === 0);
   if (everybody) return { loadBalancerVips: vips, sourceRanges: [], withheldVips: [] };
   // Never none: LIMITS.destinations bounds what is divided by.
   const most = Math.floor(LIMITS.allowedSources / Math.max(1, vips.length * portCount));
-  return { loadBalancerVips: vips, sourceRanges: firstOf(sourceRanges, most, field, problems), withheldVips: [] };
+  return { loadBalancerVips: vips, sourceRanges: firstOf(sourceRanges, most, field, findings), withheldVips: [] };
 }
 
 /** As much of a list as a Service may have, in the order its author gave it. */
@@ -282,41 +283,41 @@ function firstOf<T>(list: readonly T[], most: number, field: string, findings: F
   return list.slice(0, most);
 }
 
-function affinityOf({ spec }: Service, problems: Findings): number {
+function affinityOf({ spec }: Service, findings: Findings): number {
   if (spec.sessionAffinity !== 'ClientIP') return 0;
   const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? DEFAULT_AFFINITY_SECONDS;
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_AFFINITY_SECONDS) return seconds;
-  problems.push(
+  findings.push(
     `spec.sessionAffinityConfig.clientIP.timeoutSeconds is "${seconds}", which is not within 1 and ${MAX_AFFINITY_SECONDS}; ${DEFAULT_AFFINITY_SECONDS} is used`,
   );
   return DEFAULT_AFFINITY_SECONDS;
 }
 
-function healthCheckNodePortOf({ spec }: Service, problems: Findings): number {
+function healthCheckNodePortOf({ spec }: Service, findings: Findings): number {
   if (spec.type !== 'LoadBalancer' || spec.externalTrafficPolicy !== 'Local') return 0;
   const port = spec.healthCheckNodePort ?? 0;
   if (isPortNumber(port)) return port;
-  problems.push(`spec.healthCheckNodePort is "${port}"; a load balancer with policy Local needs one to find its nodes`);
+  findings.push(`spec.healthCheckNodePort is "${port}"; a load balancer with policy Local needs one to find its nodes`);
   return 0;
 }
 
 /** A blank annotation says nothing. */
-function readHint({ metadata }: Service, hint: ServiceHint, problems: Findings): string | undefined {
+function readHint({ metadata }: Service, hint: ServiceHint, findings: Findings): string | undefined {
   const text = metadata.annotations?.[hint.annotation]?.trim() ?? '';
   if (text === '') return undefined;
   const whyNot = hint.whyNot(text);
   if (whyNot === undefined) return text;
-  problems.push(`${hint.annotation} is "${text}", ${whyNot}`);
+  findings.push(`${hint.annotation} is "${text}", ${whyNot}`);
   return undefined;
 }
 
 /** The addresses of `family`, each once; blank strings are passed over, unreadable ones reported. */
-function addressesOf(texts: readonly string[], family: IpFamily, field: string, problems: Findings): IpAddress[] {
+function addressesOf(texts: readonly string[], family: IpFamily, field: string, findings: Findings): IpAddress[] {
   const addresses = new Map<string, IpAddress>();
   for (const text of texts) {
     if (text.trim() === '') continue;
     const ip = tryParseIp(text);
-    if (!ip) problems.push(`${field} has "${text}", which is not an IP address`);
+    if (!ip) findings.push(`${field} has "${text}", which is not an IP address`);
     else if (ip.family === family) addresses.set(formatIp(ip), ip);
   }
   return [...addresses.values()];

@@ -1,7 +1,8 @@
-import type { Steps } from '../../core/index.ts';
+import { type Steps, sameTexts } from '../../core/index.ts';
 
 /** The tables Services are programmed in. */
 export const TABLES = ['filter', 'nat'] as const;
+/** One of them. */
 export type Table = (typeof TABLES)[number];
 
 /** A chain and all its rules, each as iptables-save prints it, without `-A CHAIN`. Immutable. */
@@ -25,10 +26,12 @@ export interface ChainDiff {
   readonly remove: readonly string[];
 }
 
+/** To be filled: no chain in any table. */
 export function emptyChainSet(): ChainSet {
   return { filter: new Map(), nat: new Map() };
 }
 
+/** To be filled: as they are, they change nothing. */
 export function emptyEdits(): ChainEdits {
   return { filter: new Map(), nat: new Map() };
 }
@@ -45,7 +48,7 @@ export function* diffChains(
     const present = current.get(name);
     if (!chain) {
       if (present) remove.push(name);
-    } else if (!present || !sameRules(present.rules, chain.rules)) {
+    } else if (!present || !sameTexts(present.rules, chain.rules)) {
       write.set(name, chain);
     }
   }
@@ -78,12 +81,9 @@ export function* applyDiff(committed: Map<string, Chain>, diff: ChainDiff): Step
   return { written, change: written - replaced };
 }
 
+/** Whether there is nothing to do. */
 export function isEmptyDiff(diff: ChainDiff): boolean {
   return diff.write.size === 0 && diff.remove.length === 0;
-}
-
-export function sameRules(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((rule, index) => rule === b[index]);
 }
 
 /**

@@ -40,6 +40,7 @@ export interface IptablesTool {
   saveAll(): Promise<ReadonlyMap<string, SavedTable>>;
 }
 
+/** The programs of one family and variant; they are not run before they are asked for something. */
 export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: Exec): IptablesTool {
   const save = async (args: readonly string[], known?: KnownChains) => {
     const program = programName(family, variant, 'save');

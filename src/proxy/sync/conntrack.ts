@@ -70,10 +70,13 @@ function stillLeads(before: ServicePortPlan, now: ServicePortPlan): boolean {
 
 /** Where flows to touched ports go, told from little: a few others may pass, but none of theirs is missed. */
 export interface Whereabouts {
+  /** Destination ports of the flows, in host byte order: those of Services and NodePorts. */
   readonly ports: ReadonlySet<number>;
+  /** False: the flow is to none of them. */
   mayBeTo(flow: TrackedFlow): boolean;
 }
 
+/** Looks at each of the ports, with places for a pause: there may be 10,000. */
 export function* whereaboutsOf(touched: TouchedPorts): Steps<Whereabouts> {
   const [ports, nodePorts, ends] = [new Set<number>(), new Set<number>(), new Set<number>()];
   for (const one of touched.values()) {

@@ -1,8 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { attempt, type Cidr, formatCidr, ipFromValue, ipValue, NodeplaneError } from '../../core/index.ts';
+import { attempt, type Cidr, formatCidr, IP_FAMILIES, ipFromValue, ipValue, NodeplaneError } from '../../core/index.ts';
 import type { OwnEnd } from '../sync/events.ts';
 
+/** What flannel's CNI plugin is told by its file subnet.env. */
 export interface SubnetEnv {
   /** The ranges of all nodes' pods. */
   readonly networks: readonly Cidr[];
@@ -17,7 +18,7 @@ export interface SubnetEnv {
  * 0.28), but for the MTU: that of the family with the smaller one, since the plugin knows only one.
  */
 export function subnetEnv({ networks, ends, masquerade }: SubnetEnv): string {
-  const lines = (['IPv4', 'IPv6'] as const).flatMap((family) => {
+  const lines = IP_FAMILIES.flatMap((family) => {
     const isOf = ({ address }: Cidr) => address.family === family;
     const range = ends.flatMap(({ ranges }) => ranges).find(isOf);
     const ofFamily = networks.filter(isOf);

@@ -71,6 +71,7 @@ export type RouteObject =
       readonly additions?: string;
     };
 
+/** Where a route leads. */
 export type RouteWay =
   | { readonly way: 'nexthop'; readonly id: number }
   | ({ readonly way: 'gateway' } & Hop)

@@ -3,6 +3,7 @@ import {
   type Cidr,
   cidrContains,
   cidrEquals,
+  cidrsOverlap,
   formatCidr,
   formatIp,
   type IpAddress,
@@ -143,15 +144,11 @@ function objectionTo(address: IpAddress, ranges: readonly Cidr[]): string | unde
     if (cidrContains(range, address)) {
       return `its pod CIDR ${formatCidr(range)} contains its own address ${formatIp(address)}`;
     }
-    const twice = index === 0 ? undefined : ranges.slice(0, index).find((other) => doOverlap(range, other));
+    const twice = index === 0 ? undefined : ranges.slice(0, index).find((other) => cidrsOverlap(range, other));
     if (twice) return `its pod CIDRs ${formatCidr(twice)} and ${formatCidr(range)} overlap`;
     if (range.prefixLength === addressBits(range.address.family)) {
       return `its pod CIDR ${formatCidr(range)} has room for no pod`;
     }
   }
   return undefined;
-}
-
-function doOverlap(a: Cidr, b: Cidr): boolean {
-  return cidrContains(a, b.address) || cidrContains(b, a.address);
 }

@@ -21,6 +21,7 @@ export interface Underlay extends Attachment {
 /** How packets get to the pods of another node. */
 export type RouteMode = 'host-gw' | 'vxlan' | 'wireguard' | 'auto';
 
+/** All of them, for checks and messages. */
 export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'wireguard', 'auto'];
 
 /** Whether an address is reached through the underlay's interface without a router. */

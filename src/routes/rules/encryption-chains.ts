@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import {
   cmp,
   counter,
@@ -15,7 +15,7 @@ import {
 import { type ChainWithRules, FILTER, inBlockOf, isFamily } from '../../nft/index.ts';
 import { WIREGUARD_NAME } from '../plan/tunnel.ts';
 import type { WireguardRules } from './settings.ts';
-import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef, IP_FAMILIES } from './table.ts';
+import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef } from './table.ts';
 
 /**
  * What goes to pods of other nodes leaves by the WireGuard device, or not at all: also while there is no route to them, because a

@@ -1,17 +1,9 @@
-import { compareText } from '../../core/index.ts';
+import { compareText, IP_FAMILIES } from '../../core/index.ts';
 import type { TableLayout } from '../../nft/index.ts';
 import { encryptionChains } from './encryption-chains.ts';
 import { masqueradeChains } from './masquerade-chains.ts';
 import type { RuleSettings } from './settings.ts';
-import {
-  addressSet,
-  type BlockSet,
-  blockSet,
-  blockSetName,
-  IP_FAMILIES,
-  parseBlockSetName,
-  RULES_TABLE,
-} from './table.ts';
+import { addressSet, type BlockSet, blockSet, blockSetName, parseBlockSetName, RULES_TABLE } from './table.ts';
 import { tunnelChains } from './tunnel-chains.ts';
 import { wireguardChains } from './wireguard-chains.ts';
 

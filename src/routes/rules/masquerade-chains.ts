@@ -1,8 +1,8 @@
-import type { IpFamily } from '../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../core/index.ts';
 import { type Expression, goto, lookup, payload, returnToCaller } from '../../netlink/nftables/index.ts';
 import { type ChainWithRules, inBlockOf, isFamily, SRCNAT } from '../../nft/index.ts';
 import type { MasqueradeSettings } from './settings.ts';
-import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef, IP_FAMILIES } from './table.ts';
+import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, chainRef } from './table.ts';
 
 /**
  * Behind the Services part (100) and the ports of pods (101): the first of several tables that translates a packet decides, and

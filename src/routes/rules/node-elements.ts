@@ -1,10 +1,10 @@
-import { addressBits, type Cidr, type IpAddress, type IpFamily, specialRange } from '../../core/index.ts';
+import { addressBits, type Cidr, IP_FAMILIES, type IpAddress, type IpFamily, specialRange } from '../../core/index.ts';
 import { type Node, nodeIpsOf, podRangesOf } from '../../kube/index.ts';
 import { readFlannelVtep } from '../flannel/annotations.ts';
 import { LIMITS } from '../plan/limits.ts';
 import { addressElement, blockElement, type Element } from './elements.ts';
 import type { RuleSettings } from './settings.ts';
-import { type BlockSetKind, IP_FAMILIES } from './table.ts';
+import type { BlockSetKind } from './table.ts';
 
 /** A node has one or two addresses of a family; who writes its Node object could name all there are. */
 const MOST_ADDRESSES = 8;

@@ -1,6 +1,6 @@
-import { type IpAddress, type IpFamily, ifPresent } from '../../core/index.ts';
+import { IP_FAMILIES, type IpAddress, type IpFamily, ifPresent } from '../../core/index.ts';
 import type { NftReader } from '../../netlink/nftables/index.ts';
-import { addressSetName, IP_FAMILIES, RULES_TABLE, setRef } from './table.ts';
+import { addressSetName, RULES_TABLE, setRef } from './table.ts';
 import { REFUSED_CHAIN, refusedPackets } from './tunnel-chains.ts';
 
 /** Packets of one family that the tunnel refused. */

@@ -2,6 +2,7 @@ import {
   type Cidr,
   type Clock,
   type Drift,
+  IP_FAMILIES,
   inSlices,
   nothingToCompare,
   SyncRunner,
@@ -18,7 +19,7 @@ import { nodeAddresses, ownElements, peerElements, unenforceable } from './node-
 import { RefusalReader } from './refusals.ts';
 import { type RuleCommit, reconcileRules, removeRules, updateRules } from './rules-kernel.ts';
 import type { RuleSettings } from './settings.ts';
-import { IP_FAMILIES, RULES_TABLE } from './table.ts';
+import { RULES_TABLE } from './table.ts';
 import { WantedElements } from './wanted-elements.ts';
 
 export interface RouteRulesOptions {

@@ -1,8 +1,8 @@
-import { isNotFound, KernelError, type Removals } from '../../core/index.ts';
+import { IP_FAMILIES, isNotFound, KernelError, type Removals } from '../../core/index.ts';
 import type { NftChange, NftElement, NftElements, NftRuleset, NftSet } from '../../netlink/nftables/index.ts';
 import { type TableLayout, tableRepairs } from '../../nft/index.ts';
 import { type Element, elementText, partsOf } from './elements.ts';
-import { addressSetName, IP_FAMILIES, RULES_TABLE, setRef } from './table.ts';
+import { addressSetName, RULES_TABLE, setRef } from './table.ts';
 import type { ElementChanges } from './wanted-elements.ts';
 
 /** What a commit came to. */

@@ -6,9 +6,8 @@ import type { ChainRef, NftSet, SetRef, TableRef } from '../../netlink/nftables/
  * the cluster. `nft list table inet nodeplane-routes` shows all of it.
  */
 
+/** One table for both families. */
 export const RULES_TABLE: TableRef = { kind: 'table', family: 'inet', name: 'nodeplane-routes' };
-
-export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /** Sets of addresses, one for each family. */
 export type AddressSet =
@@ -62,14 +61,17 @@ export function parseBlockSetName(name: string): BlockSet | undefined {
   return { kind: kind as BlockSetKind, family: family === 'ipv4' ? 'IPv4' : 'IPv6', prefixLength: Number(length) };
 }
 
+/** A chain of the table, by name. */
 export function chainRef(name: string): ChainRef {
   return { kind: 'chain', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
 }
 
+/** A set of the table, by name. */
 export function setRef(name: string): SetRef {
   return { kind: 'set', family: RULES_TABLE.family, table: RULES_TABLE.name, name };
 }
 
+/** A set of single addresses, empty. */
 export function addressSet(kind: AddressSet, family: IpFamily): NftSet {
   const set = setOf(addressSetName(kind, family), family);
   switch (kind) {
@@ -82,6 +84,7 @@ export function addressSet(kind: AddressSet, family: IpFamily): NftSet {
   }
 }
 
+/** A set of blocks, empty: it holds the first address of each. */
 export function blockSet(of: BlockSet): NftSet {
   return setOf(blockSetName(of), of.family);
 }

@@ -1,4 +1,4 @@
-import { IP_PROTOCOLS, type IpFamily } from '../../core/index.ts';
+import { IP_FAMILIES, IP_PROTOCOLS, type IpFamily } from '../../core/index.ts';
 import {
   type BaseChain,
   cmp,
@@ -13,7 +13,7 @@ import {
 } from '../../netlink/nftables/index.ts';
 import { type ChainWithRules, clearMarkBits, FILTER, isFamily, isLocalAddress, RAW } from '../../nft/index.ts';
 import type { RuleSettings } from './settings.ts';
-import { addressSetName, chainRef, IP_FAMILIES } from './table.ts';
+import { addressSetName, chainRef } from './table.ts';
 
 /** Where packets to the tunnel end that come from nobody we know. */
 export const REFUSED_CHAIN = 'refused';

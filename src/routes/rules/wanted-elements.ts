@@ -1,3 +1,4 @@
+import { sameTexts } from '../../core/index.ts';
 import type { Element } from './elements.ts';
 
 /** What has to change in the sets. */
@@ -21,9 +22,7 @@ export class WantedElements {
   set(owner: string, elements: readonly Element[]): boolean {
     const before = this.#byOwner.get(owner) ?? [];
     const distinct = [...new Set(elements)];
-    if (distinct.length === before.length && distinct.every((element, index) => element === before[index])) {
-      return this.#touched.size > 0;
-    }
+    if (sameTexts(distinct, before)) return this.#touched.size > 0;
     if (distinct.length > 0) this.#byOwner.set(owner, distinct);
     else this.#byOwner.delete(owner);
     for (const element of distinct) this.#count(element, 1);

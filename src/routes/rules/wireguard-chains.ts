@@ -1,4 +1,4 @@
-import { IP_PROTOCOLS } from '../../core/index.ts';
+import { IP_FAMILIES, IP_PROTOCOLS } from '../../core/index.ts';
 import {
   type BaseChain,
   cmp,
@@ -12,7 +12,7 @@ import {
 import { type ChainWithRules, isFamily, isLocalAddress, RAW } from '../../nft/index.ts';
 import { WIREGUARD_NAME } from '../plan/tunnel.ts';
 import { AFTER_OTHERS } from './masquerade-chains.ts';
-import { addressSetName, IP_FAMILIES, RULES_TABLE } from './table.ts';
+import { addressSetName, RULES_TABLE } from './table.ts';
 
 /**
  * What WireGuard's packets need. Nobody is turned away here: WireGuard knows its senders by their keys, wherever they are.

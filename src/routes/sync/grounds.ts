@@ -102,6 +102,7 @@ export class Grounds {
   }
 }
 
+/** The largest packet, in bytes, that gets to all other nodes' pods. */
 export function mtuOf({ own, tunnel }: Ground): number {
   return tunnel?.mtu ?? own.underlay.mtu;
 }

@@ -30,6 +30,7 @@ export function withdrawnWireguard({ metadata: { annotations = {} } }: Node): Wa
   return Object.fromEntries(stale.map((name) => [name, undefined]));
 }
 
+/** Whether both are the same, or both missing. */
 export function sameIdentity(a: WireguardIdentity | undefined, b: WireguardIdentity | undefined): boolean {
   if (!a || !b) return a === b;
   return a.port === b.port && sameBytes(a.publicKey, b.publicKey);

@@ -1,4 +1,5 @@
 import {
+  addressBits,
   type Cidr,
   type Drift,
   formatCidr,
@@ -44,7 +45,7 @@ export function wantedPeer(
     endpoint: { ip: remote, port },
     allowedIps: plans.flatMap((plan) => [
       ...plan.ranges,
-      { address: plan.remote, prefixLength: 8 * plan.remote.bytes.length },
+      { address: plan.remote, prefixLength: addressBits(plan.remote.family) },
     ]),
     keepaliveSeconds: settings.keepaliveSeconds,
   };
@@ -136,6 +137,7 @@ function peerLines(peer: Omit<PresentPeer, 'publicKey'> | undefined): string[] {
   return [`endpoint ${where} allowed-ips ${ranges} persistent-keepalive ${keepaliveSeconds}`];
 }
 
+/** Whether both are the same address and port, or both missing. */
 export function sameEndpoint(a: Endpoint | undefined, b: Endpoint | undefined): boolean {
   if (!a || !b) return a === b;
   return a.port === b.port && ipEquals(a.ip, b.ip);

@@ -214,55 +214,67 @@ export function legacyTableInUse(family: IpFamily, name: string, mostBytes: numb
 export function legacyEntryCount(family: IpFamily, name: string): number | undefined {
   const tables = legacyTables(family);
   if (!tables?.includes(name)) return tables && 0;
-  const { domain, level, getInfo, hooks } = LAYOUTS[family];
-  const c = libc();
   try {
-    const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
-    try {
-      const info = infoRequest(family, name);
-      c.getsockopt(fd, level, getInfo, info);
-      return info.readUInt32LE(HOOK_ENTRY_AT + 4 * 2 * hooks);
-    } finally {
-      c.close(fd);
-    }
+    return withSocket(family, (ask) => readInfo(family, name, ask).entryCount);
   } catch (error) {
     if (error instanceof KernelError) return undefined;
     throw error;
   }
 }
 
-/** struct ipt_getinfo, arpt_getinfo. */
-function infoRequest(family: LegacyFamily, name: string): Buffer {
-  const info = Buffer.alloc(HOOK_ENTRY_AT + 4 * (2 * LAYOUTS[family].hooks + 2));
-  info.write(name, 'latin1');
-  return info;
-}
+/** Fills the answer to a question, getsockopt(2), whose length is that of the answer. Throws KernelError. */
+type Ask = (option: number, answer: Uint8Array) => void;
 
-function readTable(family: LegacyFamily, name: string, mostBytes: number): LegacyTable | undefined {
-  const { domain, level, getInfo, hooks } = LAYOUTS[family];
-  /** Behind both lists of offsets and the number of entries. */
-  const sizeAt = HOOK_ENTRY_AT + 4 * (2 * hooks + 1);
+function withSocket<T>(family: LegacyFamily, work: (ask: Ask) => T): T {
+  const { domain, level } = LAYOUTS[family];
   const c = libc();
   const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
   try {
+    return work((option, answer) => c.getsockopt(fd, level, option, answer));
+  } finally {
+    c.close(fd);
+  }
+}
+
+/** What the kernel says about a table: struct ipt_getinfo, arpt_getinfo. */
+interface TableInfo {
+  readonly bytes: Buffer;
+  readonly entryCount: number;
+  /** Of all entries together, in bytes. */
+  readonly size: number;
+}
+
+function readInfo(family: LegacyFamily, name: string, ask: Ask): TableInfo {
+  const { getInfo, hooks } = LAYOUTS[family];
+  /** Behind both lists of offsets. */
+  const countAt = HOOK_ENTRY_AT + 4 * 2 * hooks;
+  const bytes = Buffer.alloc(countAt + 8);
+  bytes.write(name, 'latin1');
+  ask(getInfo, bytes);
+  return { bytes, entryCount: bytes.readUInt32LE(countAt), size: bytes.readUInt32LE(countAt + 4) };
+}
+
+function readTable(family: LegacyFamily, name: string, mostBytes: number): LegacyTable | undefined {
+  return withSocket(family, (ask) => {
     for (let attempt = 1; ; attempt++) {
-      const info = infoRequest(family, name);
-      c.getsockopt(fd, level, getInfo, info);
-      const size = info.readUInt32LE(sizeAt);
+      const { bytes, size } = readInfo(family, name, ask);
       if (size > mostBytes) return undefined;
-      const entries = allocateForKernel(ENTRIES_AT + size);
-      entries.fill(0, 0, ENTRIES_AT);
-      entries.write(name, 'latin1');
-      entries.writeUInt32LE(size, NAME_LENGTH);
       try {
-        c.getsockopt(fd, level, getInfo + 1, entries);
-        return new LegacyTable(family, info, entries.subarray(ENTRIES_AT));
+        return new LegacyTable(family, bytes, readEntries(family, name, size, ask));
       } catch (error) {
         // It was replaced between the two questions.
         if (!(error instanceof KernelError && error.errnoName === 'EAGAIN') || attempt === ATTEMPTS) throw error;
       }
     }
-  } finally {
-    c.close(fd);
-  }
+  });
+}
+
+/** struct ipt_get_entries, arpt_get_entries: without what stands before the entries. */
+function readEntries(family: LegacyFamily, name: string, size: number, ask: Ask): Buffer {
+  const answer = allocateForKernel(ENTRIES_AT + size);
+  answer.fill(0, 0, ENTRIES_AT);
+  answer.write(name, 'latin1');
+  answer.writeUInt32LE(size, NAME_LENGTH);
+  ask(LAYOUTS[family].getInfo + 1, answer);
+  return answer.subarray(ENTRIES_AT);
 }

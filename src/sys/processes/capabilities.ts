@@ -3,6 +3,7 @@ import { NodeplaneError } from '../../core/index.ts';
 
 /** linux/capability.h: those we may need, by their bits. */
 const BITS = { DAC_OVERRIDE: 1n, NET_ADMIN: 12n, NET_RAW: 13n, SYS_ADMIN: 21n } as const;
+/** The name of one of them, without CAP_. */
 export type Capability = keyof typeof BITS;
 
 /** Those in force for this process (CapEff of /proc/self/status, proc_pid_status(5)). */

@@ -1,12 +1,11 @@
 import {
   type Cidr,
   cidrContains,
+  cidrsOverlap,
   formatCidr,
   formatIp,
   type IpAddress,
   parseCidr,
-  spanOfCidr,
-  spansOverlap,
 } from '../../../core/index.ts';
 import type { JournalEntry } from '../../../ipam/index.ts';
 import type { BlockUse } from '../../../pools/index.ts';
@@ -200,7 +199,7 @@ function foreignRanges({ reserved, pools, ranges, cluster }: IpamFacts): IpamFin
 /** Who has such an address is not reached, nor is the Service from it: the agent gives none. */
 function serviceRanges({ ranges, serviceRanges = [] }: IpamFacts): IpamFinding[] {
   return ranges.flatMap((range) => {
-    const other = serviceRanges.find((services) => spansOverlap(spanOfCidr(services), spanOfCidr(range)));
+    const other = serviceRanges.find((services) => cidrsOverlap(services, range));
     if (!other) return [];
     return {
       kind: 'serviceRange',

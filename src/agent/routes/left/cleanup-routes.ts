@@ -1,4 +1,4 @@
-import type { Removals } from '../../../core/index.ts';
+import { IP_FAMILIES, type Removals } from '../../../core/index.ts';
 import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import { NetlinkRouteKernel, RULES_TABLE, removeRoutes, removeRules } from '../../../routes/index.ts';
@@ -13,7 +13,7 @@ import { NetlinkRouteKernel, RULES_TABLE, removeRoutes, removeRules } from '../.
  */
 export async function cleanupRoutes(removals?: Removals): Promise<string[]> {
   const lines: string[] = [];
-  for (const family of ['IPv4', 'IPv6'] as const) {
+  for (const family of IP_FAMILIES) {
     const removed = await closing(NetlinkRouteKernel.open(family), (kernel) => removeRoutes(kernel, family, removals));
     lines.push(`routes to other nodes (${family}): ${removed === 0 ? 'clean' : `${removed} objects removed`}`);
   }

@@ -1,15 +1,8 @@
 import type { KubeProxyConfig } from '../../../config/index.ts';
-import { inBackground, type Timer } from '../../../core/index.ts';
+import { IP_FAMILIES, inBackground, type Timer } from '../../../core/index.ts';
 import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
-import {
-  hasRules,
-  IP_FAMILIES,
-  NetlinkRouteKernel,
-  RTPROT_NODEPLANE,
-  RULES_TABLE,
-  routesPresent,
-} from '../../../routes/index.ts';
+import { hasRules, NetlinkRouteKernel, RTPROT_NODEPLANE, RULES_TABLE, routesPresent } from '../../../routes/index.ts';
 import type { Part, PartContext } from '../../part.ts';
 
 /** Removes them, and nothing else: an agent may run. */

@@ -1,4 +1,4 @@
-import { compareText, formatCidr, formatIp, type IpFamily } from '../../../core/index.ts';
+import { compareText, formatCidr, formatIp, IP_FAMILIES, type IpFamily } from '../../../core/index.ts';
 import type { KernelPeer, KernelPeers, PeerPlan, Reach } from '../../../routes/index.ts';
 import { type FamilyReport, type NodeReport, type RoutesReport, WAYS, type WayReport } from '../report.ts';
 
@@ -47,7 +47,7 @@ export function shownRoutes(
   const told = (family: IpFamily) => report?.families.find((one) => one.family === family);
   // It keeps a tunnel for a while that other nodes may still send by.
   const mayKeepTunnel = report?.mode === 'host-gw';
-  const each = FAMILIES.map((family) => {
+  const each = IP_FAMILIES.map((family) => {
     const { peers, leftovers } = kernel[family];
     return ofFamily(family, { peers, leftovers: mayKeepTunnel ? [] : leftovers }, told(family));
   });
@@ -73,8 +73,6 @@ function problemsOf({ family, problem, total, nodes }: FamilyReport): string[] {
       : []),
   ];
 }
-
-const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 function ofFamily(
   family: IpFamily,

@@ -1,4 +1,12 @@
-import { errorText, formatCidr, formatIp, type IpAddress, type IpFamily, type Steps } from '../../../core/index.ts';
+import {
+  errorText,
+  formatCidr,
+  formatIp,
+  IP_FAMILIES,
+  type IpAddress,
+  type IpFamily,
+  type Steps,
+} from '../../../core/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { type DatedStanding, type PeerPlan, readKernelPeers } from '../../../routes/index.ts';
@@ -68,7 +76,7 @@ function nextOf(plan: PeerPlan): IpAddress {
 function kernelReach(): Reach {
   const against = withNetlink(NETLINK_ROUTE, (netlink) => {
     const found = new Map<string, string>();
-    for (const family of ['IPv4', 'IPv6'] as const) {
+    for (const family of IP_FAMILIES) {
       for (const { gateway, address, reach } of readKernelPeers(netlink, family).peers) {
         const next = gateway ?? address;
         if (next && reach.verdict === 'no') found.set(`${family} ${formatIp(next)}`, reach.because);

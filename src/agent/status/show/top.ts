@@ -1,6 +1,7 @@
 import {
   errorText,
   formatIp,
+  IP_FAMILIES,
   IP_PROTOCOLS,
   type IpFamily,
   ipEquals,
@@ -50,7 +51,7 @@ export function readTableUse(): TableUse | string {
   try {
     return withNetlink(NETLINK_NETFILTER, (netlink) => {
       const flows = function* () {
-        for (const family of ['IPv4', 'IPv6'] as const) yield* walkFlows(netlink, { family });
+        for (const family of IP_FAMILIES) yield* walkFlows(netlink, { family });
       };
       return tableUse(flows());
     });

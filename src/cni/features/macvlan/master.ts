@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { IpFamily } from '../../../core/index.ts';
+import { IP_FAMILIES } from '../../../core/index.ts';
 import type { Netlink } from '../../../netlink/index.ts';
 import { getLink, type Link, listRoutes, macvlanModeOf, type Route } from '../../../netlink/route/index.ts';
 import { IFF_LOOPBACK, RT_TABLE_MAIN, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
@@ -35,7 +35,7 @@ export function findMaster(
 
 /** Index of the link of the best default route, IPv4 before IPv6; undefined when there is none, or it has several links. */
 function defaultRouteLink(host: Netlink): number | undefined {
-  for (const family of ['IPv4', 'IPv6'] satisfies IpFamily[]) {
+  for (const family of IP_FAMILIES) {
     const best = bestDefault(listRoutes(host, { family, table: RT_TABLE_MAIN }));
     if (best) return best.outInterface || undefined;
   }

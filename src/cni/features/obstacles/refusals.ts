@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../../core/index.ts';
 import {
   type ChainRef,
   type NftChain,
@@ -9,7 +9,6 @@ import {
 import { type ForAll, refusingChain } from '../../../nft/index.ts';
 import { legacyTableInUse } from '../../../sys/index.ts';
 import { forwardChain } from '../tables/forward-rules.ts';
-import { IP_FAMILIES } from '../tables/pod-table.ts';
 import { legacyRefuses } from './legacy-rule.ts';
 import { ruleForPackets } from './nft-rule.ts';
 import { distinctPackets, type PodPackets } from './packets.ts';

@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress, IpFamily } from '../../../core/index.ts';
+import { type Cidr, IP_FAMILIES, type IpAddress, type IpFamily } from '../../../core/index.ts';
 import { LOOPBACK } from '../../../nft/index.ts';
 import type { PortMapping } from '../../config/feature-config.ts';
 import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
@@ -27,7 +27,7 @@ export function mappedPorts({ features, ips }: Pick<WantedAttachment, 'features'
   const ports = new Map<string, MappedPort>();
   for (const mapping of features.portMappings?.mappings ?? []) {
     const { protocol, hostPort, containerPort } = mapping;
-    for (const family of mapping.hostIp ? [mapping.hostIp.family] : (['IPv4', 'IPv6'] as const)) {
+    for (const family of mapping.hostIp ? [mapping.hostIp.family] : IP_FAMILIES) {
       const pod = ips.find(({ address }) => address.address.family === family)?.address;
       if (!pod) continue;
       const hostIp = mapping.hostIp?.bytes.some((byte) => byte !== 0) ? mapping.hostIp : undefined;

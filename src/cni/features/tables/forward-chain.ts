@@ -1,4 +1,4 @@
-import { type IpFamily, isNotFound } from '../../../core/index.ts';
+import { IP_FAMILIES, type IpFamily, isNotFound } from '../../../core/index.ts';
 import type { NftReader, NftRuleset } from '../../../netlink/nftables/index.ts';
 import {
   type AdmissionRule,
@@ -12,7 +12,6 @@ import {
   withdrawalChanges,
 } from './forward-rules.ts';
 import { retried } from './pod-ruleset.ts';
-import { IP_FAMILIES } from './pod-table.ts';
 
 /**
  * What became of rules that admit pods: they were there; some were missing; others had put rules behind the jump to them, and it

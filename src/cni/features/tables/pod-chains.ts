@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, type IpFamily, networkOf, parseCidr } from '../../../core/index.ts';
+import { type Cidr, formatCidr, IP_FAMILIES, type IpFamily, networkOf, parseCidr } from '../../../core/index.ts';
 import {
   type BaseChain,
   cmp,
@@ -29,7 +29,7 @@ import {
   type TableLayout,
 } from '../../../nft/index.ts';
 import { fingerprint } from '../../protocol/fingerprint.ts';
-import { IP_FAMILIES, POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
+import { POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
 
 /*
  * Priorities. When several tables would translate a packet, the one with the lowest priority decides and the kernel skips

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../../core/index.ts';
+import { IP_FAMILIES, type IpFamily } from '../../../core/index.ts';
 import type { NftSet, SetRef, TableRef } from '../../../netlink/nftables/index.ts';
 
 /*
@@ -10,8 +10,6 @@ export const POD_TABLE: TableRef = { kind: 'table', family: 'inet', name: 'nodep
 
 /** What elements there are; each kind has a set for either family. */
 export type PodSetKind = 'masquerade' | 'ports' | 'address-ports' | 'hairpin' | 'ingress-policy' | 'ingress-isolated';
-
-export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /** Names one of the sets. */
 export function podSet(kind: PodSetKind, family: IpFamily): SetRef {

@@ -1,5 +1,6 @@
 import { type ErrorFacts, NodeplaneError } from '../../../core/index.ts';
 
+/** What is asked of the API server. */
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** From the root of the server: `/api/v1/services`. */
@@ -14,6 +15,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
+/** An answer that is no refusal. */
 export interface ApiResponse {
   /** 2xx; every other status is an ApiStatusError. */
   readonly status: number;
@@ -37,6 +39,7 @@ export interface ApiClient {
   close(): void;
 }
 
+/** What a refusal says besides its status. */
 export interface RefusalDetails {
   /** How long the server asks to wait, from Retry-After. */
   readonly retryAfterMs?: number | undefined;

@@ -4,6 +4,7 @@ import https, { type RequestOptions } from 'node:https';
 /** A peer that vanished is noticed after this and ten probes, one each second (libuv's choice). */
 const KEEP_ALIVE_MS = 30_000;
 
+/** A request that is under way. */
 export interface Exchange {
   /** The answer, once its headers are there. Rejects with the system's error. */
   readonly answer: Promise<IncomingMessage>;

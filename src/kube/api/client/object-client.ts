@@ -2,6 +2,7 @@ import { errorText, isMapping, NodeplaneError } from '../../../core/index.ts';
 import { type ApiClient, type ApiRequest, ApiStatusError } from './api-client.ts';
 import type { NewObject, ObjectName, ObjectResource, ObjectTarget, StoredObject } from './api-object.ts';
 import { describeObject, ObjectError, type ObjectOperation } from './object-error.ts';
+import { wholeBody } from './whole-body.ts';
 
 /** etcd holds objects of up to 1.5 MB; escaping in JSON may make that several times as much. */
 const LARGEST_OBJECT = 32 * 1024 * 1024;
@@ -158,15 +159,8 @@ export class ObjectClient {
     const path = this.#pathOf(operation, target);
     try {
       const { body } = await this.#client.send({ ...request, path });
-      const chunks: Uint8Array[] = [];
-      let length = 0;
-      for await (const chunk of body) {
-        length += chunk.length;
-        if (length > this.#largest)
-          throw this.#unreadable(operation, target, `it is longer than ${this.#largest} bytes`);
-        chunks.push(chunk);
-      }
-      return Buffer.concat(chunks).toString('utf8');
+      const tooLong = () => this.#unreadable(operation, target, `it is longer than ${this.#largest} bytes`);
+      return (await wholeBody(body, this.#largest, tooLong)).toString('utf8');
     } catch (error) {
       if (!(error instanceof ApiStatusError)) throw error;
       throw new ObjectError(operation, this.#resource, target, error);

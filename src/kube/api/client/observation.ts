@@ -47,4 +47,5 @@ export type ApiObservation =
     }
   | { readonly kind: 'eventDropped'; readonly reason: string; readonly cause: string };
 
+/** Told what happens, as it happens. */
 export type ApiObserver = (observation: ApiObservation) => void;

@@ -2,6 +2,7 @@ import { errorText, isMapping, NodeplaneError } from '../../../core/index.ts';
 import { isProtobuf, readList } from '../../objects/protobuf/envelope.ts';
 import type { Message } from '../../objects/protobuf/message.ts';
 import { type ApiClient, isStatus } from '../client/api-client.ts';
+import { wholeBody } from '../client/whole-body.ts';
 import type { WatchTarget } from './target.ts';
 
 /** As client-go: a page of slices with ten endpoints each is about 2 MB. */
@@ -10,6 +11,7 @@ const PAGE_SIZE = 500;
 /** The longest text V8 makes: a page of 500 objects of the size etcd holds may come near it. */
 const LARGEST_PAGE = 512 * 1024 * 1024 - 32;
 
+/** One page of a list. */
 export interface ListPage {
   readonly items: readonly unknown[];
   /** metadata.resourceVersion: of the whole list, the same on every page. */
@@ -64,14 +66,8 @@ async function readPage(
 ): Promise<Page> {
   const request = { method: 'GET', path, query: { ...query, ...paging }, signal } as const;
   const { body, contentType } = await client.send({ ...request, readsProtobuf: message !== undefined });
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > largest) throw unreadable(path, `an answer is longer than ${largest} bytes`);
-    chunks.push(chunk);
-  }
-  const list = parseList(path, Buffer.concat(chunks), isProtobuf(contentType) ? message : undefined);
+  const bytes = await wholeBody(body, largest, () => unreadable(path, `an answer is longer than ${largest} bytes`));
+  const list = parseList(path, bytes, isProtobuf(contentType) ? message : undefined);
   const { items, metadata } = isMapping(list) ? list : {};
   const { resourceVersion, continue: next } = isMapping(metadata) ? metadata : {};
   // An empty list may come as null.

@@ -116,7 +116,7 @@ export class Reflector {
       this.#heard();
     }
     this.#streaming = this.#streaming === 'skipped' ? 'wanted' : this.#streaming;
-    this.#listed(version, started, false);
+    this.#listed(version, started, { streamed: false });
   }
 
   /** Watches from the known version, or reads a streaming list and goes on watching. Returns when the server ends it. */
@@ -156,7 +156,7 @@ export class Reflector {
         if (this.#version !== undefined) {
           this.#liveEvent(event);
         } else if (this.#initialEvent(event)) {
-          this.#listed(this.#version, started, true);
+          this.#listed(this.#version, started, { streamed: true });
           settling = settle();
           response.setQuietLimit(quietLimitMs);
         }
@@ -221,7 +221,7 @@ export class Reflector {
     this.#sink.problemsChanged();
   }
 
-  #listed(version: string | undefined, started: number, streamed: boolean): void {
+  #listed(version: string | undefined, started: number, { streamed }: { readonly streamed: boolean }): void {
     this.#follow(version);
     this.#tell(this.#cache.finishList());
     this.#version = version;

@@ -18,8 +18,9 @@ import {
 } from '../../uapi/nf-tables.ts';
 import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import * as names from '../object/names.ts';
-import type { Expression, NatFlag } from './expression.ts';
+import type { Expression } from './expression.ts';
 import { be64, optionalRegister, registerNumber as register } from './integers.ts';
+import type { NatFlag } from './nat-expression.ts';
 import { verdictData } from './verdict.ts';
 
 type KernelName = keyof typeof NFT_EXPRESSIONS;

@@ -1,20 +1,16 @@
 // What rules are made of. Each expression reads or writes registers, and may end the rule.
 
 import type { ExtensionExpression } from './extension-expression.ts';
+import type { MasqueradeExpression, NatExpression, RedirectExpression } from './nat-expression.ts';
+import type { Register } from './register.ts';
 import type { FibExpression, RtExpression } from './routing-expression.ts';
-
-/**
- * One of the sixteen 4-byte registers, 0 to 15 (NFT_REG32_00 to NFT_REG32_15). A longer value begins at its register and
- * covers the next ones; a concatenation is its fields in consecutive registers, each padded to 4 bytes: IPv4 address in 0,
- * protocol in 1, port in 2; IPv6 address in 0 to 3, protocol in 4, port in 5.
- */
-export type Register = number;
 
 /** What happens to the packet. `continue` goes on with the next rule, `break` ends the evaluation of this one. */
 export type Verdict =
   | { readonly kind: 'accept' | 'drop' | 'continue' | 'break' | 'return' }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };
 
+/** The header that bytes of the packet are counted from. */
 export type PayloadBase = 'link' | 'network' | 'transport';
 
 /** Loads bytes of the packet. */
@@ -39,6 +35,7 @@ export interface PayloadSetExpression {
   readonly pseudoHeader?: boolean | undefined;
 }
 
+/** NFT_META_*, without those that nobody here meets. */
 export type MetaKey =
   | 'length'
   | 'protocol'
@@ -68,6 +65,7 @@ export interface MetaExpression {
   readonly to: Register;
 }
 
+/** Changes what the kernel knows about the packet, from a register in host byte order. */
 export interface MetaSetExpression {
   readonly kind: 'meta-set';
   readonly key: 'mark' | 'priority' | 'nftrace' | 'pkttype';
@@ -147,38 +145,7 @@ export interface VerdictExpression {
   readonly verdict: Verdict;
 }
 
-export type NatFlag = 'random' | 'random-fully' | 'persistent' | 'netmap';
-
-/** Translates an address, a port, or both. */
-export interface NatExpression {
-  readonly kind: 'nat';
-  readonly type: 'snat' | 'dnat';
-  readonly family: 'ip' | 'ip6';
-  readonly address?: Register | undefined;
-  /** The last address of a range. Missing: just the one. */
-  readonly addressMax?: Register | undefined;
-  /** In network byte order. */
-  readonly port?: Register | undefined;
-  readonly portMax?: Register | undefined;
-  readonly flags?: readonly NatFlag[] | undefined;
-}
-
-/** Translates the source to the address of the interface the packet leaves by. */
-export interface MasqueradeExpression {
-  readonly kind: 'masquerade';
-  readonly port?: Register | undefined;
-  readonly portMax?: Register | undefined;
-  readonly flags?: readonly NatFlag[] | undefined;
-}
-
-/** Translates the destination to this host. */
-export interface RedirectExpression {
-  readonly kind: 'redirect';
-  readonly port?: Register | undefined;
-  readonly portMax?: Register | undefined;
-  readonly flags?: readonly NatFlag[] | undefined;
-}
-
+/** NFT_CT_*; those with `ip` and `ip6` are addresses of one family. */
 export type CtKey =
   | 'state'
   | 'direction'
@@ -211,6 +178,7 @@ export interface CtExpression {
   readonly to: Register;
 }
 
+/** Changes what connection tracking remembers of the connection, from a register in host byte order. */
 export interface CtSetExpression {
   readonly kind: 'ct-set';
   readonly key: 'mark' | 'zone';
@@ -309,30 +277,34 @@ export interface UnknownExpression {
   readonly data: Uint8Array;
 }
 
-/** One expression of a rule. */
-export type Expression =
+/** Those that only load registers: the bytes they load follow from the packet, from constants, or from other registers. */
+export type LoadExpression =
   | PayloadExpression
-  | PayloadSetExpression
   | MetaExpression
-  | MetaSetExpression
-  | CmpExpression
-  | RangeExpression
+  | CtExpression
+  | FibExpression
+  | RtExpression
+  | NumgenExpression
+  | HashExpression
+  | ImmediateExpression
   | BitwiseExpression
   | ShiftExpression
-  | ByteorderExpression
+  | ByteorderExpression;
+
+/** One expression of a rule. */
+export type Expression =
+  | LoadExpression
+  | PayloadSetExpression
+  | MetaSetExpression
+  | CtSetExpression
+  | CmpExpression
+  | RangeExpression
   | LookupExpression
-  | ImmediateExpression
+  | DynsetExpression
   | VerdictExpression
   | NatExpression
   | MasqueradeExpression
   | RedirectExpression
-  | FibExpression
-  | RtExpression
-  | CtExpression
-  | CtSetExpression
-  | NumgenExpression
-  | HashExpression
-  | DynsetExpression
   | RejectExpression
   | CounterExpression
   | LimitExpression

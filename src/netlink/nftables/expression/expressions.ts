@@ -13,10 +13,10 @@ import type {
   NumgenExpression,
   PayloadExpression,
   PayloadSetExpression,
-  Register,
   Verdict,
   VerdictExpression,
 } from './expression.ts';
+import type { Register } from './register.ts';
 import type { FibExpression, FibFlag } from './routing-expression.ts';
 
 type Family = 'IPv4' | 'IPv6';

@@ -1,5 +1,8 @@
+import type { Register } from './register.ts';
+
 // What rules are told about the routes of a packet.
 
+/** What of the packet the routing table is asked about. */
 export type FibFlag = 'saddr' | 'daddr' | 'mark' | 'iif' | 'oif';
 
 /** Asks the routing table. `type` is an RTN_* in host order; `present` makes the result 0 or 1. */
@@ -8,14 +11,12 @@ export interface FibExpression {
   readonly result: 'oif' | 'oifname' | 'type';
   readonly flags: readonly FibFlag[];
   readonly present?: boolean | undefined;
-  /** A register. */
-  readonly to: number;
+  readonly to: Register;
 }
 
 /** Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. */
 export interface RtExpression {
   readonly kind: 'rt';
   readonly key: 'nexthop-ip' | 'nexthop-ip6';
-  /** A register. */
-  readonly to: number;
+  readonly to: Register;
 }

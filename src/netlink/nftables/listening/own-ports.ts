@@ -1,14 +1,16 @@
-// The sockets this process commits over. The kernel names the socket, not the process, in what it tells everybody; process
+// The sockets this process commits over, by their port IDs. The kernel names the socket, not the process, in what it tells everybody; process
 // numbers differ between containers. Each thread has a list of its own: one that is to know of another's sockets is told.
 
 const ports = new Set<number>();
 const listeners = new Set<() => void>();
 
+/** From now on what is made over this socket is our own. */
 export function addOwnPort(portId: number): void {
   ports.add(portId);
   for (const listener of listeners) listener();
 }
 
+/** The socket is closed: the kernel may give its port ID to somebody else. */
 export function removeOwnPort(portId: number): void {
   ports.delete(portId);
   for (const listener of listeners) listener();
@@ -19,6 +21,7 @@ export function isOwnPort(portId: number): boolean {
   return ports.has(portId);
 }
 
+/** Those of this thread, to be told to another. */
 export function ownPorts(): readonly number[] {
   return [...ports];
 }

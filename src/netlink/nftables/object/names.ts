@@ -21,9 +21,9 @@ import type {
   DynsetExpression,
   LimitExpression,
   MetaKey,
-  NatFlag,
   PayloadBase,
 } from '../expression/expression.ts';
+import type { NatFlag } from '../expression/nat-expression.ts';
 import type { FibExpression, FibFlag, RtExpression } from '../expression/routing-expression.ts';
 import type { NftFamily, NftHook, SetFlag } from './model.ts';
 
@@ -55,6 +55,7 @@ function flagNames<N extends string>(numbers: Readonly<Record<N, number>>): Flag
   };
 }
 
+/** Families by NFPROTO_*. */
 export const FAMILIES = names<NftFamily>({
   inet: NFPROTO_INET,
   ip: NFPROTO_IPV4,
@@ -62,10 +63,13 @@ export const FAMILIES = names<NftFamily>({
   bridge: NFPROTO_BRIDGE,
 });
 
+/** NF_INET_* of enum nf_inet_hooks. */
 export const HOOKS = names<NftHook>({ prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 });
 
+/** enum nft_payload_bases. */
 export const PAYLOAD_BASES = names<PayloadBase>({ link: 0, network: 1, transport: 2 });
 
+/** enum nft_meta_keys. */
 export const META_KEYS = names<MetaKey>({
   length: 0,
   protocol: 1,
@@ -89,6 +93,7 @@ export const META_KEYS = names<MetaKey>({
   cgroup: 23,
 });
 
+/** enum nft_ct_keys. */
 export const CT_KEYS = names<CtKey>({
   state: 0,
   direction: 1,
@@ -113,16 +118,22 @@ export const CT_KEYS = names<CtKey>({
   id: 23,
 });
 
+/** enum nft_cmp_ops. */
 export const CMP_OPS = names<CmpExpression['op']>({ '==': 0, '!=': 1, '<': 2, '<=': 3, '>': 4, '>=': 5 });
 
+/** enum nft_range_ops. */
 export const RANGE_OPS = names<'==' | '!='>({ '==': 0, '!=': 1 });
 
+/** enum nft_bitwise_ops; its 0 is mask and xor. */
 export const SHIFTS = names<'left' | 'right'>({ left: 1, right: 2 });
 
+/** enum nft_byteorder_ops. */
 export const BYTEORDER_OPS = names<'ntoh' | 'hton'>({ ntoh: 0, hton: 1 });
 
+/** enum nft_nat_types. */
 export const NAT_TYPES = names<'snat' | 'dnat'>({ snat: 0, dnat: 1 });
 
+/** NF_NAT_RANGE_* of <linux/netfilter/nf_nat.h>. */
 export const NAT_FLAGS = flagNames<NatFlag>({
   random: NF_NAT_RANGE_PROTO_RANDOM,
   'random-fully': NF_NAT_RANGE_PROTO_RANDOM_FULLY,
@@ -130,21 +141,28 @@ export const NAT_FLAGS = flagNames<NatFlag>({
   netmap: NF_NAT_RANGE_NETMAP,
 });
 
+/** enum nft_fib_result. */
 export const FIB_RESULTS = names<FibExpression['result']>({ oif: 1, oifname: 2, type: 3 });
 
+/** enum nft_fib_flags. */
 export const FIB_FLAGS = flagNames<FibFlag>({ saddr: 1, daddr: 2, mark: 4, iif: 8, oif: 16 });
 
 /** enum nft_rt_keys. */
 export const RT_KEYS = names<RtExpression['key']>({ 'nexthop-ip': 1, 'nexthop-ip6': 2 });
 
+/** enum ip_conntrack_dir. */
 export const DIRECTIONS = names<'original' | 'reply'>({ original: 0, reply: 1 });
 
+/** enum nft_ng_types. */
 export const NUMGEN_MODES = names<'inc' | 'random'>({ inc: 0, random: 1 });
 
+/** enum nft_dynset_ops. */
 export const DYNSET_OPERATIONS = names<DynsetExpression['operation']>({ add: 0, update: 1, delete: 2 });
 
+/** enum nft_reject_types. */
 export const REJECT_TYPES = names<'icmp' | 'tcp-reset' | 'icmpx'>({ icmp: 0, 'tcp-reset': 1, icmpx: 2 });
 
+/** Seconds, as NFTA_LIMIT_UNIT has them. */
 export const LIMIT_UNITS = names<LimitExpression['unit']>({
   second: 1,
   minute: 60,
@@ -153,6 +171,7 @@ export const LIMIT_UNITS = names<LimitExpression['unit']>({
   week: 604800,
 });
 
+/** enum nft_limit_type. */
 export const LIMIT_TYPES = names<LimitExpression['of']>({ packets: 0, bytes: 1 });
 
 /** Verdicts of both kinds: those that name a chain, and the others. */
@@ -166,6 +185,7 @@ export const VERDICTS = names<'accept' | 'drop' | 'continue' | 'break' | 'return
   return: -5,
 });
 
+/** enum nft_set_flags. */
 export const SET_FLAGS = flagNames<SetFlag>({
   anonymous: NFT_SET_ANONYMOUS,
   constant: NFT_SET_CONSTANT,

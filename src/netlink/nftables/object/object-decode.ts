@@ -1,7 +1,7 @@
-import { readBe64 } from '../../integer.ts';
 // The objects in the payloads of nf_tables messages. Everything throws ERR_NETLINK_DECODE.
 
 import { findAttribute } from '../../attribute.ts';
+import { readBe64 } from '../../integer.ts';
 import { NLA_TYPE_MASK } from '../../uapi/netlink.ts';
 import {
   NF_DROP,
@@ -33,6 +33,7 @@ export function decodeFamily(payload: Uint8Array): NftFamily | undefined {
   return FAMILIES.name(nfgenmsg.decode(payload).nfgen_family);
 }
 
+/** A table, from NFT_MSG_NEWTABLE or NFT_MSG_DELTABLE. */
 export function decodeTable(payload: Uint8Array, family: NftFamily): NftTable {
   const a = NFTA_TABLE.decode(payload, nfgenmsg.size);
   return {
@@ -80,6 +81,7 @@ export function decodeChain(payload: Uint8Array, family: NftFamily): NftChain | 
   };
 }
 
+/** A rule, from NFT_MSG_NEWRULE or NFT_MSG_DELRULE; expressions the model does not have are of kind `unknown`. */
 export function decodeRule(payload: Uint8Array, family: NftFamily): NftRule {
   const a = NFTA_RULE.decode(payload, nfgenmsg.size);
   return {
@@ -93,6 +95,7 @@ export function decodeRule(payload: Uint8Array, family: NftFamily): NftRule {
   };
 }
 
+/** A set or map without its elements, from NFT_MSG_NEWSET or NFT_MSG_DELSET. */
 export function decodeSet(payload: Uint8Array, family: NftFamily): NftSet {
   const a = NFTA_SET.decode(payload, nfgenmsg.size);
   const bits = a.NFTA_SET_FLAGS ?? 0;
@@ -128,6 +131,7 @@ function isOpen(fields: readonly DatatypeName[]): boolean {
   return fields.length === 0 || fields.includes('unknown');
 }
 
+/** The elements in one message; a large set comes in several. */
 export function decodeElementList(payload: Uint8Array, family: NftFamily): NftElements {
   const a = NFTA_SET_ELEM_LIST.decode(payload, nfgenmsg.size);
   const elements: NftElements = {

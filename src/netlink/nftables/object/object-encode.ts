@@ -1,4 +1,5 @@
-// The attributes of objects, in the order `nft` writes them.
+// The attributes of objects, in the order `nft` writes them. Where `reference` is true, only those by which the kernel finds an
+// object that is there, to delete it. Everything throws ERR_ENCODE for what does not fit its field.
 
 import { AttributeWriter } from '../../attribute.ts';
 import { encodeNest } from '../../attribute-set.ts';
@@ -39,7 +40,7 @@ import type {
 import { HOOKS, SET_FLAGS } from './names.ts';
 import { commentUserdata, setUserdata } from './userdata.ts';
 
-/** `reference` leaves out all but the name, for deleting. */
+/** For NFT_MSG_NEWTABLE and NFT_MSG_DELTABLE. */
 export function encodeTable(writer: AttributeWriter, table: NftTable | TableRef, reference: boolean): void {
   NFTA_TABLE.encode(writer, {
     NFTA_TABLE_NAME: table.name,
@@ -48,6 +49,7 @@ export function encodeTable(writer: AttributeWriter, table: NftTable | TableRef,
   });
 }
 
+/** For NFT_MSG_NEWCHAIN and NFT_MSG_DELCHAIN. */
 export function encodeChain(writer: AttributeWriter, chain: NftChain | ChainRef, reference: boolean): void {
   const { base, comment } = reference ? ({} as NftChain) : (chain as NftChain);
   NFTA_CHAIN.encode(writer, {
@@ -63,16 +65,17 @@ export function encodeChain(writer: AttributeWriter, chain: NftChain | ChainRef,
   });
 }
 
-/** All rules of a chain. */
+/** For NFT_MSG_DELRULE: all rules of a chain. */
 export function encodeChainOfRules(writer: AttributeWriter, chain: ChainRef): void {
   NFTA_RULE.encode(writer, { NFTA_RULE_TABLE: chain.table, NFTA_RULE_CHAIN: chain.name });
 }
 
-/** All rules of a table. */
+/** For NFT_MSG_DELRULE: all rules of a table. */
 export function encodeTableOfRules(writer: AttributeWriter, table: TableRef): void {
   NFTA_RULE.encode(writer, { NFTA_RULE_TABLE: table.name });
 }
 
+/** For NFT_MSG_NEWRULE and NFT_MSG_DELRULE, which goes by the handle. */
 export function encodeRule(writer: AttributeWriter, rule: NftRule | RuleRef, reference: boolean): void {
   NFTA_RULE.encode(writer, {
     NFTA_RULE_TABLE: rule.table,
@@ -86,7 +89,7 @@ export function encodeRule(writer: AttributeWriter, rule: NftRule | RuleRef, ref
   NFTA_RULE.encode(writer, { NFTA_RULE_USERDATA: commentUserdata(comment) });
 }
 
-/** `id` is the number by which this transaction may name the set. */
+/** For NFT_MSG_NEWSET. `id` is the number by which this transaction may name the set. */
 export function encodeSet(writer: AttributeWriter, set: NftSet, id: number): void {
   const { key, data } = set;
   // Only the fields of ranges matter to the kernel: to it, other concatenations are one long key.
@@ -114,10 +117,12 @@ export function encodeSet(writer: AttributeWriter, set: NftSet, id: number): voi
   });
 }
 
+/** For NFT_MSG_DELSET. */
 export function encodeSetReference(writer: AttributeWriter, set: SetRef): void {
   NFTA_SET.encode(writer, { NFTA_SET_TABLE: set.table, NFTA_SET_NAME: set.name });
 }
 
+/** For NFT_MSG_NEWOBJ and NFT_MSG_DELOBJ, of NFT_OBJECT_COUNTER. */
 export function encodeCounter(writer: AttributeWriter, counter: NftCounter | CounterRef, reference: boolean): void {
   const { bytes, packets, comment } = reference ? ({} as NftCounter) : (counter as NftCounter);
   NFTA_OBJ.encode(writer, {

@@ -1,4 +1,4 @@
-import type { MasqueradeExpression, NatExpression, NatFlag, RedirectExpression } from '../expression/expression.ts';
+import type { MasqueradeExpression, NatExpression, NatFlag, RedirectExpression } from '../expression/nat-expression.ts';
 import type { NftFamily } from '../object/model.ts';
 import { constantRange, type Registers } from './registers.ts';
 

@@ -1,4 +1,4 @@
-import type { Register } from '../expression/expression.ts';
+import type { Register } from '../expression/register.ts';
 import { rangeText, type ValueType, valueText } from './value-text.ts';
 
 // What a rule has in its registers while it is read, as text.
@@ -44,7 +44,7 @@ export class Registers {
    * The values from a register on, with dots between them.
    *
    * @param words how many registers; undefined: as many as hold values that were not used yet
-   * @param type of constants among them, in their order
+   * @param types of constants among them, in their order
    */
   concatenation(from: Register, words: number | undefined, types: readonly ValueType[] = []): string {
     const texts: string[] = [];

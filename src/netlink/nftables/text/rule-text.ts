@@ -1,4 +1,13 @@
-import type { DynsetExpression, Expression, LookupExpression, Verdict } from '../expression/expression.ts';
+import type {
+  DynsetExpression,
+  Expression,
+  LoadExpression,
+  LookupExpression,
+  PayloadExpression,
+  PayloadSetExpression,
+  Verdict,
+} from '../expression/expression.ts';
+import type { Register } from '../expression/register.ts';
 import { type DatatypeName, typeLength } from '../object/datatypes.ts';
 import type { NftFamily, NftSet } from '../object/model.ts';
 import { ctText, fibText, metaText, packetContext, payloadText, rtText } from './load-text.ts';
@@ -49,64 +58,23 @@ class RuleWriter {
     return this.#statements.filter((statement) => statement !== undefined).join(' ');
   }
 
+  /** What the expression does, as the statement that `nft` has for it; what it loads is named where it is used. */
   add(expression: Expression): void {
     const registers = this.#registers;
     switch (expression.kind) {
-      case 'payload': {
-        const { implies, ...operand } = payloadText(expression, this.#context);
-        if (implies) this.#dropImplied(implies);
-        registers.set(expression.to, operand);
-        break;
-      }
+      case 'payload':
       case 'meta':
-        registers.set(expression.to, metaText(expression.key));
-        break;
       case 'ct':
-        registers.set(expression.to, ctText(expression));
-        break;
       case 'fib':
-        registers.set(expression.to, fibText(expression));
-        break;
       case 'rt':
-        registers.set(expression.to, rtText(expression.key));
+      case 'numgen':
+      case 'jhash':
+      case 'immediate':
+      case 'bitwise':
+      case 'shift':
+      case 'byteorder':
+        registers.set(expression.to, this.#loaded(expression));
         break;
-      case 'numgen': {
-        const { mode, modulus, offset } = expression;
-        const text = `numgen ${mode} mod ${modulus}${offset ? ` offset ${offset}` : ''}`;
-        registers.set(expression.to, { text, type: 'integer', words: 1 });
-        break;
-      }
-      case 'jhash': {
-        const { from, length, modulus, seed, offset } = expression;
-        const key = registers.concatenation(from, Math.ceil(length / 4));
-        const seeded = seed === undefined ? '' : ` seed 0x${seed.toString(16)}`;
-        const text = `jhash ${key} mod ${modulus}${seeded}${offset ? ` offset ${offset}` : ''}`;
-        registers.set(expression.to, { text, type: 'integer', words: 1 });
-        break;
-      }
-      case 'immediate': {
-        const { data } = expression;
-        const words = Math.ceil(data.length / 4);
-        registers.set(expression.to, { text: hexText(data), type: 'unknown', words, constant: data });
-        break;
-      }
-      case 'bitwise': {
-        const { mask, xor } = expression;
-        registers.set(expression.to, { ...registers.get(expression.from), bits: { mask, xor } });
-        break;
-      }
-      case 'shift': {
-        const operand = registers.get(expression.from);
-        const sign = expression.direction === 'left' ? '<<' : '>>';
-        registers.set(expression.to, { ...operand, text: `${operandText(operand)} ${sign} ${expression.bits}` });
-        break;
-      }
-      case 'byteorder': {
-        const operand = registers.get(expression.from);
-        const type = operand.type === 'integer' ? 'network_integer' : operand.type;
-        registers.set(expression.to, { ...operand, type });
-        break;
-      }
       case 'cmp':
         this.#compare(registers.get(expression.from), expression.op, expression.data);
         break;
@@ -122,22 +90,17 @@ class RuleWriter {
       case 'dynset':
         this.#say(this.#dynsetText(expression));
         break;
-      case 'payload-set': {
-        const { implies, text, type } = payloadText(expression, this.#context);
-        if (implies) this.#dropImplied(implies);
-        this.#say(`${text} set ${operandText(registers.get(expression.from), type)}`);
+      case 'payload-set':
+        this.#assign(this.#field(expression), expression.from);
         break;
-      }
       case 'meta-set': {
         const { text, type } = metaText(expression.key);
-        this.#say(`meta ${text.replace(/^meta /, '')} set ${operandText(registers.get(expression.from), type)}`);
+        this.#assign({ text: `meta ${text.replace(/^meta /, '')}`, type }, expression.from);
         break;
       }
-      case 'ct-set': {
-        const { text, type } = ctText(expression);
-        this.#say(`${text} set ${operandText(registers.get(expression.from), type)}`);
+      case 'ct-set':
+        this.#assign(ctText(expression), expression.from);
         break;
-      }
       case 'nat':
       case 'masquerade':
       case 'redirect':
@@ -151,16 +114,14 @@ class RuleWriter {
         this.#say(verdictText(expression.verdict));
         break;
       case 'counter':
-        this.#say('counter');
+      case 'notrack':
+        this.#say(expression.kind);
         break;
       case 'limit':
         this.#say(limitText(expression));
         break;
       case 'log':
         this.#say(logText(expression));
-        break;
-      case 'notrack':
-        this.#say('notrack');
         break;
       case 'objref':
         this.#say(`counter name "${expression.name}"`);
@@ -175,6 +136,61 @@ class RuleWriter {
       default:
         expression satisfies never;
     }
+  }
+
+  /** What an expression puts into its register. */
+  #loaded(expression: LoadExpression): Operand {
+    const registers = this.#registers;
+    switch (expression.kind) {
+      case 'payload':
+        return this.#field(expression);
+      case 'meta':
+        return metaText(expression.key);
+      case 'ct':
+        return ctText(expression);
+      case 'fib':
+        return fibText(expression);
+      case 'rt':
+        return rtText(expression.key);
+      case 'numgen': {
+        const { mode, modulus, offset } = expression;
+        return { text: `numgen ${mode} mod ${modulus}${offsetText(offset)}`, type: 'integer', words: 1 };
+      }
+      case 'jhash': {
+        const { from, length, modulus, seed, offset } = expression;
+        const key = registers.concatenation(from, Math.ceil(length / 4));
+        const seeded = seed === undefined ? '' : ` seed 0x${seed.toString(16)}`;
+        return { text: `jhash ${key} mod ${modulus}${seeded}${offsetText(offset)}`, type: 'integer', words: 1 };
+      }
+      case 'immediate': {
+        const { data } = expression;
+        return { text: hexText(data), type: 'unknown', words: Math.ceil(data.length / 4), constant: data };
+      }
+      case 'bitwise': {
+        const { mask, xor } = expression;
+        return { ...registers.get(expression.from), bits: { mask, xor } };
+      }
+      case 'shift': {
+        const operand = registers.get(expression.from);
+        const sign = expression.direction === 'left' ? '<<' : '>>';
+        return { ...operand, text: `${operandText(operand)} ${sign} ${expression.bits}` };
+      }
+      case 'byteorder': {
+        const operand = registers.get(expression.from);
+        return { ...operand, type: operand.type === 'integer' ? 'network_integer' : operand.type };
+      }
+    }
+  }
+
+  /** A field of a header. Its name may say which protocol the header has, which then need not be said before. */
+  #field(expression: PayloadExpression | PayloadSetExpression): Operand {
+    const { implies, ...operand } = payloadText(expression, this.#context);
+    if (implies) this.#dropImplied(implies);
+    return operand;
+  }
+
+  #assign({ text, type }: Pick<Operand, 'text' | 'type'>, from: Register): void {
+    this.#say(`${text} set ${operandText(this.#registers.get(from), type)}`);
   }
 
   #say(statement: string): void {
@@ -249,6 +265,10 @@ class RuleWriter {
     const type = set?.data === 'verdict' ? undefined : set?.data;
     return this.#registers.concatenation(data, type && wordsOf(type), type);
   }
+}
+
+function offsetText(offset: number | undefined): string {
+  return offset ? ` offset ${offset}` : '';
 }
 
 /** How many registers a key or value takes; undefined when its types are not known. */

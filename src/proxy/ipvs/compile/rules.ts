@@ -1,9 +1,14 @@
-import { addressBits, formatIp, type IpFamily } from '../../../core/index.ts';
-import { type NodePlan, translatedNodePortAddresses } from '../../index.ts';
+import type { IpFamily } from '../../../core/index.ts';
+import type { NodePlan } from '../../index.ts';
 import {
+  acceptForwarded,
   type ForeignRule,
   formatRule,
   MASQUERADE,
+  type MarkText,
+  markText,
+  masqueradeMarked,
+  nodePortEntry,
   podMatch,
   type RuleParts,
   refuse,
@@ -13,6 +18,7 @@ import { kernelSetName, type SetName } from './sets.ts';
 
 /** The tables with rules of ours, in the order in which they are written: what refuses comes before what lets in. */
 export const IPVS_TABLES = ['filter', 'mangle', 'nat'] as const;
+/** One of them. */
 export type IpvsTable = (typeof IPVS_TABLES)[number];
 
 /** A rule of ours in a built-in chain. */
@@ -60,97 +66,14 @@ const NOT_FROM_NODE = '-m addrtype ! --src-type LOCAL';
  * for its own processes table mangle, which comes before IPVS.
  */
 export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
-  const set = (name: SetName, directions: string) => `-m set --match-set ${kernelSetName(family, name)} ${directions}`;
-  const mark = `0x${node.masqueradeMark.toString(16)}`;
+  const set: SetMatch = (name, directions) => `-m set --match-set ${kernelSetName(family, name)} ${directions}`;
+  const mark = markText(node.masqueradeMark);
   const pods = podMatch(node.localDetector);
+  const fromPod = pods ? [{ ...pods.fromPod, target: '-j RETURN' }] : [];
   const parts: Record<IpvsTable, Record<string, RuleParts[]>> = {
-    filter: {
-      'KUBE-IPVS-FILTER': [
-        { match: NOT_NEW, target: '-j RETURN' },
-        { match: set('KUBE-REJECT', 'dst,dst'), target: '-j KUBE-IPVS-REFUSE' },
-        { match: set('KUBE-DROP', 'dst,dst'), target: '-j DROP' },
-        { match: set('KUBE-DROP-OUTSIDE', 'dst,dst'), target: '-j KUBE-IPVS-DROP-OUTSIDE' },
-        { match: set('KUBE-LOAD-BALANCER', 'dst,dst'), target: '-j RETURN' },
-        { match: set('KUBE-CLUSTER-IP', 'dst,dst'), target: '-j RETURN' },
-        { match: set('KUBE-EXTERNAL-IP', 'dst,dst'), target: '-j RETURN' },
-        { match: set('KUBE-EXTERNAL-IP-LOCAL', 'dst,dst'), target: '-j RETURN' },
-        { match: set('KUBE-HEALTH-CHECK-NODE-PORT', 'dst'), target: '-j RETURN' },
-        // What listens on the node must not be reachable at the addresses of Services.
-        { match: set('KUBE-IPVS-IPS', 'dst'), target: '-j KUBE-IPVS-REFUSE' },
-      ],
-      'KUBE-IPVS-REFUSE': [{ protocol: 'tcp', target: refuse(family, 'tcp') }, { target: refuse(family, 'any') }],
-      'KUBE-IPVS-DROP-OUTSIDE': [
-        ...(pods ? [{ ...pods.fromPod, target: '-j RETURN' }] : []),
-        { match: FROM_NODE, target: '-j RETURN' },
-        { target: '-j DROP' },
-      ],
-      'KUBE-PROXY-FIREWALL': [
-        { match: NOT_NEW, target: '-j RETURN' },
-        { match: set('KUBE-LOAD-BALANCER-FW', 'dst,dst'), target: '-j KUBE-SOURCE-RANGES-FIREWALL' },
-      ],
-      'KUBE-SOURCE-RANGES-FIREWALL': sourceRanges(set),
-      'KUBE-NODE-PORT': [
-        {
-          comment: 'Kubernetes health check node port',
-          match: set('KUBE-HEALTH-CHECK-NODE-PORT', 'dst'),
-          target: '-j ACCEPT',
-        },
-      ],
-      'KUBE-FORWARD': [
-        { comment: 'kubernetes forwarding rules', match: `-m mark --mark ${mark}/${mark}`, target: '-j ACCEPT' },
-        {
-          comment: 'kubernetes forwarding conntrack rule',
-          match: '-m conntrack --ctstate RELATED,ESTABLISHED',
-          target: '-j ACCEPT',
-        },
-      ],
-    },
-    mangle: {
-      'KUBE-IPVS-OUTSIDE': [
-        { match: NOT_NEW, target: '-j RETURN' },
-        ...(pods ? [{ ...pods.fromPod, target: '-j RETURN' }] : []),
-        { match: FROM_NODE, target: '-j RETURN' },
-        { target: `-j SET --map-set ${kernelSetName(family, 'KUBE-IPVS-MARK')} dst,dst --map-mark` },
-      ],
-      'KUBE-IPVS-OUT-FILTER': [
-        { match: NOT_NEW, target: '-j RETURN' },
-        { match: set('KUBE-DROP', 'dst,dst'), target: '-j DROP' },
-        { match: set('KUBE-LOAD-BALANCER-FW', 'dst,dst'), target: '-j KUBE-SOURCE-RANGES-FIREWALL' },
-      ],
-      'KUBE-SOURCE-RANGES-FIREWALL': sourceRanges(set),
-    },
-    nat: {
-      'KUBE-SERVICES': [
-        { source: family === 'IPv4' ? '-s 127.0.0.0/8' : '-s ::1/128', target: '-j RETURN' },
-        { match: set('KUBE-LOAD-BALANCER', 'dst,dst'), target: '-j KUBE-LOAD-BALANCER' },
-        ...clusterIpRules(node, set),
-        { match: set('KUBE-EXTERNAL-IP', 'dst,dst'), target: '-j KUBE-MARK-MASQ' },
-        { match: `${set('KUBE-EXTERNAL-IP-LOCAL', 'dst,dst')} ${FROM_NODE}`, target: '-j KUBE-MARK-MASQ' },
-        // A Service's own port may be another one's NodePort.
-        { match: set('KUBE-IPVS-IPS', 'dst'), target: '-j RETURN' },
-        ...nodePortEntry(family, node),
-      ],
-      'KUBE-LOAD-BALANCER': [
-        { match: `${set('KUBE-LOAD-BALANCER-LOCAL', 'dst,dst')} ${NOT_FROM_NODE}`, target: '-j RETURN' },
-        { target: '-j KUBE-MARK-MASQ' },
-      ],
-      'KUBE-NODE-PORT': nodePortRules(set),
-      'KUBE-MARK-MASQ': [{ target: `-j MARK --set-xmark ${mark}/${mark}` }],
-      'KUBE-POSTROUTING': [
-        // A goto: what does not come from the address it goes to is done here.
-        { outInterface: '! -o lo', match: `-m mark ! --mark ${mark}/${mark}`, target: '-g KUBE-IPVS-HAIRPIN' },
-        { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
-        // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
-        { target: `-j MARK --set-xmark ${mark}/0x0` },
-        { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
-      ],
-      // A pod that got its own packet as it was would answer itself directly, past the translation. It does not matter where the
-      // pod is: one of another node may come to itself by way of this one.
-      'KUBE-IPVS-HAIRPIN': [
-        ...returnUnlessSameAddress(family),
-        { comment: 'from an address to itself', target: MASQUERADE },
-      ],
-    },
+    filter: filterChains(family, mark, fromPod, set),
+    mangle: mangleChains(family, fromPod, set),
+    nat: natChains(family, node, mark, set),
   };
   const chainsOf = (table: IpvsTable) =>
     new Map(Object.entries(parts[table]).map(([name, rules]) => [name, rules.map(formatRule)] as const));
@@ -159,7 +82,97 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
   return { chains, jumps: JUMPS, counts: { filter: count('filter'), mangle: count('mangle'), nat: count('nat') } };
 }
 
+/** `-m set --match-set KUBE-6-CLUSTER-IP dst,dst`: a set by its IPv4 name, and which of a packet's ends its fields are looked up by. */
 type SetMatch = (name: SetName, directions: string) => string;
+
+/** @param fromPod sends packets of this node's pods back; empty when they cannot be told from others */
+function filterChains(
+  family: IpFamily,
+  mark: MarkText,
+  fromPod: readonly RuleParts[],
+  set: SetMatch,
+): Record<string, RuleParts[]> {
+  return {
+    'KUBE-IPVS-FILTER': [
+      { match: NOT_NEW, target: '-j RETURN' },
+      { match: set('KUBE-REJECT', 'dst,dst'), target: '-j KUBE-IPVS-REFUSE' },
+      { match: set('KUBE-DROP', 'dst,dst'), target: '-j DROP' },
+      { match: set('KUBE-DROP-OUTSIDE', 'dst,dst'), target: '-j KUBE-IPVS-DROP-OUTSIDE' },
+      { match: set('KUBE-LOAD-BALANCER', 'dst,dst'), target: '-j RETURN' },
+      { match: set('KUBE-CLUSTER-IP', 'dst,dst'), target: '-j RETURN' },
+      { match: set('KUBE-EXTERNAL-IP', 'dst,dst'), target: '-j RETURN' },
+      { match: set('KUBE-EXTERNAL-IP-LOCAL', 'dst,dst'), target: '-j RETURN' },
+      { match: set('KUBE-HEALTH-CHECK-NODE-PORT', 'dst'), target: '-j RETURN' },
+      // What listens on the node must not be reachable at the addresses of Services.
+      { match: set('KUBE-IPVS-IPS', 'dst'), target: '-j KUBE-IPVS-REFUSE' },
+    ],
+    'KUBE-IPVS-REFUSE': [{ protocol: 'tcp', target: refuse(family, 'tcp') }, { target: refuse(family, 'any') }],
+    'KUBE-IPVS-DROP-OUTSIDE': [...fromPod, { match: FROM_NODE, target: '-j RETURN' }, { target: '-j DROP' }],
+    'KUBE-PROXY-FIREWALL': [
+      { match: NOT_NEW, target: '-j RETURN' },
+      { match: set('KUBE-LOAD-BALANCER-FW', 'dst,dst'), target: '-j KUBE-SOURCE-RANGES-FIREWALL' },
+    ],
+    'KUBE-SOURCE-RANGES-FIREWALL': sourceRanges(set),
+    'KUBE-NODE-PORT': [
+      {
+        comment: 'Kubernetes health check node port',
+        match: set('KUBE-HEALTH-CHECK-NODE-PORT', 'dst'),
+        target: '-j ACCEPT',
+      },
+    ],
+    'KUBE-FORWARD': acceptForwarded(mark),
+  };
+}
+
+/** @param fromPod as for `filterChains` */
+function mangleChains(family: IpFamily, fromPod: readonly RuleParts[], set: SetMatch): Record<string, RuleParts[]> {
+  return {
+    'KUBE-IPVS-OUTSIDE': [
+      { match: NOT_NEW, target: '-j RETURN' },
+      ...fromPod,
+      { match: FROM_NODE, target: '-j RETURN' },
+      { target: `-j SET --map-set ${kernelSetName(family, 'KUBE-IPVS-MARK')} dst,dst --map-mark` },
+    ],
+    'KUBE-IPVS-OUT-FILTER': [
+      { match: NOT_NEW, target: '-j RETURN' },
+      { match: set('KUBE-DROP', 'dst,dst'), target: '-j DROP' },
+      { match: set('KUBE-LOAD-BALANCER-FW', 'dst,dst'), target: '-j KUBE-SOURCE-RANGES-FIREWALL' },
+    ],
+    'KUBE-SOURCE-RANGES-FIREWALL': sourceRanges(set),
+  };
+}
+
+function natChains(family: IpFamily, node: NodePlan, mark: MarkText, set: SetMatch): Record<string, RuleParts[]> {
+  return {
+    'KUBE-SERVICES': [
+      { source: family === 'IPv4' ? '-s 127.0.0.0/8' : '-s ::1/128', target: '-j RETURN' },
+      { match: set('KUBE-LOAD-BALANCER', 'dst,dst'), target: '-j KUBE-LOAD-BALANCER' },
+      ...clusterIpRules(node, set),
+      { match: set('KUBE-EXTERNAL-IP', 'dst,dst'), target: '-j KUBE-MARK-MASQ' },
+      { match: `${set('KUBE-EXTERNAL-IP-LOCAL', 'dst,dst')} ${FROM_NODE}`, target: '-j KUBE-MARK-MASQ' },
+      // A Service's own port may be another one's NodePort.
+      { match: set('KUBE-IPVS-IPS', 'dst'), target: '-j RETURN' },
+      ...nodePortEntry(family, node, { target: '-j KUBE-NODE-PORT' }),
+    ],
+    'KUBE-LOAD-BALANCER': [
+      { match: `${set('KUBE-LOAD-BALANCER-LOCAL', 'dst,dst')} ${NOT_FROM_NODE}`, target: '-j RETURN' },
+      { target: '-j KUBE-MARK-MASQ' },
+    ],
+    'KUBE-NODE-PORT': nodePortRules(set),
+    'KUBE-MARK-MASQ': [{ target: mark.set }],
+    'KUBE-POSTROUTING': [
+      // A goto: what does not come from the address it goes to is done here.
+      { outInterface: '! -o lo', match: mark.isUnset, target: '-g KUBE-IPVS-HAIRPIN' },
+      ...masqueradeMarked(mark),
+    ],
+    // A pod that got its own packet as it was would answer itself directly, past the translation. It does not matter where the
+    // pod is: one of another node may come to itself by way of this one.
+    'KUBE-IPVS-HAIRPIN': [
+      ...returnUnlessSameAddress(family),
+      { comment: 'from an address to itself', target: MASQUERADE },
+    ],
+  };
+}
 
 function sourceRanges(set: SetMatch): RuleParts[] {
   return [
@@ -177,16 +190,6 @@ function clusterIpRules(node: NodePlan, set: SetMatch): RuleParts[] {
   if (pods) return [{ ...pods.notFromPod, match: set('KUBE-CLUSTER-IP', 'dst,dst'), target }];
   // The node's own connections have the ClusterIP as their source, because kube-ipvs0 has it: no answer would come back.
   return [{ match: set('KUBE-CLUSTER-IP', 'src,dst'), target }];
-}
-
-function nodePortEntry(family: IpFamily, node: NodePlan): RuleParts[] {
-  const addresses = translatedNodePortAddresses(family, node);
-  const target = '-j KUBE-NODE-PORT';
-  if (addresses === 'all') {
-    const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
-    return [{ destination, match: '-m addrtype --dst-type LOCAL', target }];
-  }
-  return addresses.map((ip) => ({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, target }));
 }
 
 function nodePortRules(set: SetMatch): RuleParts[] {

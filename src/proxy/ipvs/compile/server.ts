@@ -21,6 +21,7 @@ export interface Server {
   readonly owner: string;
 }
 
+/** Where a virtual server sends connections: one of its destinations. */
 export interface ServerEndpoint {
   readonly address: IpAddress;
   readonly port: number;

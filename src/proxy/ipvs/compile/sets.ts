@@ -51,6 +51,7 @@ export const SETS = {
   'KUBE-IPVS-SERVERS': 'hash:ip,port',
 } as const satisfies Record<string, SetType>;
 
+/** A set by its IPv4 name; `kernelSetName` gives that of the kernel. */
 export type SetName = keyof typeof SETS;
 export const SET_NAMES = Object.keys(SETS) as SetName[];
 

@@ -26,10 +26,12 @@ export interface Touched {
   readonly addresses: Set<string>;
 }
 
+/** To be filled. */
 export function nothingTouched(): Touched {
   return { servers: new Set(), elements: new Set(), addresses: new Set() };
 }
 
+/** What either names. */
 export function union(a: Touched, b: Touched): Touched {
   return {
     servers: new Set([...a.servers, ...b.servers]),

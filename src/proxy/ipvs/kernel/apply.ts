@@ -26,8 +26,10 @@ export interface Applied {
   readonly failed: KernelError | undefined;
 }
 
+/** The kinds of objects that are counted. */
 export const WRITTEN_KINDS = ['servers', 'destinations', 'elements', 'addresses'] as const satisfies (keyof Written)[];
 
+/** To be counted up. */
 export function nothingWritten(): Written {
   return { servers: 0, destinations: 0, elements: 0, addresses: 0 };
 }
@@ -53,6 +55,21 @@ export function* applyChanges({ kernel, state, draining, made, now }: ApplyTo, c
   let stale: KernelError | undefined;
   let failed: KernelError | undefined;
   let milliseconds = 0;
+  const blame = (operation: Operation, error: KernelError) => {
+    // What follows from an earlier refusal says nothing by itself.
+    if (operation.owners.some((owner) => refused.has(owner))) return;
+    if (isStale(operation, error.errnoName)) stale ??= error;
+    else if (operation.owners.length === 0) failed ??= error;
+    for (const owner of operation.owners) refused.set(owner, error);
+  };
+  const note = (operation: Operation) => {
+    state.record(operation);
+    written[WRITTEN_AS[operation.kind]]++;
+    if (operation.kind === 'newServer') made.add(serverKey(operation.virtual.key));
+    if (operation.kind !== 'deleteServer') return;
+    made.delete(serverKey(operation.key));
+    draining.forget(serverKey(operation.key));
+  };
   for (const operations of changes.steps.flatMap(inChunks)) {
     yield;
     const started = performance.now();
@@ -60,20 +77,8 @@ export function* applyChanges({ kernel, state, draining, made, now }: ApplyTo, c
     milliseconds += performance.now() - started;
     for (const [index, operation] of operations.entries()) {
       const error = outcomes[index];
-      if (error && !isDoneAlready(operation, error.errnoName)) {
-        // What follows from an earlier refusal says nothing by itself.
-        if (operation.owners.some((owner) => refused.has(owner))) continue;
-        if (isStale(operation, error.errnoName)) stale ??= error;
-        else if (operation.owners.length === 0) failed ??= error;
-        for (const owner of operation.owners) refused.set(owner, error);
-        continue;
-      }
-      state.record(operation);
-      written[WRITTEN_AS[operation.kind]]++;
-      if (operation.kind === 'newServer') made.add(serverKey(operation.virtual.key));
-      if (operation.kind !== 'deleteServer') continue;
-      made.delete(serverKey(operation.key));
-      draining.forget(serverKey(operation.key));
+      if (error && !isDoneAlready(operation, error.errnoName)) blame(operation, error);
+      else note(operation);
     }
   }
   for (const [server, endpoint] of changes.revived) draining.end(server, endpoint);

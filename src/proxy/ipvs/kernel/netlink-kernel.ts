@@ -1,4 +1,5 @@
 import {
+  addressBits,
   formatIp,
   type IpAddress,
   type IpFamily,
@@ -190,6 +191,6 @@ class NetlinkKernel implements IpvsKernel {
   }
 
   #addressOf(address: IpAddress) {
-    return { index: this.#device, address, prefixLength: address.bytes.length * 8 };
+    return { index: this.#device, address, prefixLength: addressBits(address.family) };
   }
 }

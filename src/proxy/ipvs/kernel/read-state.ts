@@ -36,11 +36,13 @@ export function* readState(kernel: IpvsKernel, ownership: Ownership): Steps<Muta
     const text = formatIp(ip);
     if (!excluded || state.elements.has(`KUBE-IPVS-IPS ${text}`)) state.bound.set(text, ip);
   }
+  // Nothing is entered where only a kube-proxy was.
   const takeover = ![...state.elements.keys()].some((key) => key.startsWith('KUBE-IPVS-SERVERS '));
+  const known = { ...ownership, takeover };
   for (const { statistics: _, ...virtual } of kernel.listServers()) {
     yield;
     const key = serverKey(virtual.key);
-    if (!isOurs(key, virtual.key, state, ownership, takeover)) {
+    if (!isOurs(key, virtual.key, state, known)) {
       state.foreign.add(key);
       continue;
     }
@@ -59,8 +61,7 @@ function isOurs(
   text: string,
   key: VirtualServerKey,
   { elements, bound, elsewhere }: MutableState,
-  { made, excludeCidrs }: Ownership,
-  takeover: boolean,
+  { made, excludeCidrs, takeover }: Ownership & { readonly takeover: boolean },
 ): boolean {
   if (key.kind === 'mark') return isOwnMark(key.mark);
   if (made.has(text)) return true;

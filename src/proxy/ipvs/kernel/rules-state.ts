@@ -6,11 +6,11 @@ import {
   type IptablesTool,
   isEmptyDiff,
   isGeneratedChain,
-  missingJump,
+  jumpDrift,
+  missingJumps,
   PROXY_JUMP,
   removalsOf,
   type SavedTable,
-  surplusJump,
   surplusJumps,
   type TableRestore,
   targetOf,
@@ -64,12 +64,7 @@ export async function ruleDrift(tool: IptablesTool, rules: FixedRules): Promise<
   const drift: Drift[] = [];
   for (const table of IPVS_TABLES) {
     const chains: SavedTable = saved.get(table) ?? new Map();
-    for (const jump of missingJumps(rules.jumps, table, chains)) {
-      drift.push(missingJump(table, jump, targetOf(jump.rule)));
-    }
-    for (const jump of copiedJumps(rules.jumps, table, chains)) {
-      drift.push(surplusJump(table, jump, targetOf(jump.rule)));
-    }
+    drift.push(...jumpDrift(table, jumpsOf(rules, table), chains));
     for (const [name, wanted] of rules.chains[table]) {
       const found = chainDrift(table, name, wanted, chains.get(name)?.rules);
       if (found) drift.push(found);
@@ -83,17 +78,18 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
   return IPVS_TABLES.flatMap((table) => {
     const chains: SavedTable = saved.get(table) ?? new Map();
     const wanted = rules.chains[table];
-    const insert = missingJumps(rules.jumps, table, chains);
-    const jumps = new Set(rules.jumps.filter((jump) => jump.table === table).map(textOf));
+    const jumps = jumpsOf(rules, table);
+    const insert = missingJumps(jumps, chains);
+    const texts = new Set(jumps.map(textOf));
     const removal = planRemoval(
       table,
       chains,
       [...chains.keys()].filter((name) => isProxyChain(table, name) && !wanted.has(name)),
-      (rule) => !jumps.has(textOf(rule)),
+      (rule) => !texts.has(textOf(rule)),
     );
     const edits = new Map([...wanted].map(([name, lines]) => [name, { rules: lines, owner: `the chain ${name}` }]));
     const { write } = atOnce(diffChains(chains, edits));
-    const withdraw = [...removal.withdraw, ...copiedJumps(rules.jumps, table, chains)];
+    const withdraw = [...removal.withdraw, ...surplusJumps(jumps, chains)];
     const restore = { table, ...removal, insert, withdraw, write: new Map([...write, ...removal.write]) };
     return isEmptyDiff(restore) && insert.length === 0 && restore.withdraw.length === 0 ? [] : [restore];
   });
@@ -204,15 +200,8 @@ function planRemoval(
   };
 }
 
-function missingJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
-  return jumps.filter((jump) => jump.table === table && !chains.get(jump.chain)?.rules.includes(jump.rule));
-}
-
-function copiedJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
-  return surplusJumps(
-    jumps.filter((jump) => jump.table === table),
-    chains,
-  );
+function jumpsOf({ jumps }: FixedRules, table: IpvsTable): Jump[] {
+  return jumps.filter((jump) => jump.table === table);
 }
 
 function textOf({ chain, rule }: ForeignRule): string {

@@ -25,6 +25,7 @@ export const SETS = {
   nodePortIps: 'nodeport-ips',
 } as const;
 
+/** The name of one of them, in the kernel too. */
 export type FixedSetName = (typeof SETS)[keyof typeof SETS];
 
 /** A kind of chain there is one of for each number of slots in use: `external-4` sends on to one of four, or of three. */
@@ -33,6 +34,7 @@ export type BalanceKind = 'endpoints' | 'external' | 'local' | 'nodeport-endpoin
 /** See `slotCapacity`; no Service has a million endpoints. */
 const POSSIBLE_SLOTS: ReadonlySet<number> = new Set([0, ...Array.from({ length: 20 }, (_, power) => 2 ** power)]);
 
+/** `external-4`; see `BalanceKind`. */
 export function balanceChainName(kind: BalanceKind, slots: number): string {
   return `${kind}-${slots}`;
 }
@@ -68,6 +70,7 @@ type NamedPort = Pick<ServicePortPlan, 'serviceName' | 'name' | 'protocol'>;
 /** Kernel names have at most 255 bytes (NFT_NAME_MAXLEN); what is longer than Kubernetes allows is cut and hashed. */
 const MAX_PORT_NAME = 200;
 
+/** All that a Service port with ClientIP affinity has of its own, by the port: nothing else goes into the names. */
 export function stickyNames(port: NamedPort): StickyNames {
   const own = portName(port);
   const names = (policy: '' | 'local-') => ({

@@ -18,10 +18,12 @@ export interface RuleBody {
   readonly comment?: string;
 }
 
+/** A rule of these expressions, which are evaluated in their order. */
 export function rule(...parts: readonly (Expression | readonly Expression[])[]): RuleBody {
   return { expressions: parts.flat() };
 }
 
+/** The same rule with a comment, for people who list it. */
 export function commented(comment: string, body: RuleBody): RuleBody {
   return { ...body, comment };
 }

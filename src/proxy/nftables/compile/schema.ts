@@ -79,6 +79,7 @@ export function isAffinity(set: Pick<SetBody, 'flags'>): boolean {
   return set.flags?.includes('dynamic') ?? false;
 }
 
+/** The set as an object of the kernel, in a table. */
 export function placeSet(family: IpFamily, table: string, name: string, body: SetBody): NftSet {
   return { kind: 'set', family: nftFamily(family), table, name, ...body };
 }

@@ -27,6 +27,7 @@ export interface Edits {
   readonly affinities: Map<string, ReadonlySet<string>>;
 }
 
+/** To be filled: as they are, they change nothing. */
 export function emptyEdits(): Edits {
   return {
     writeChains: [],
@@ -40,6 +41,7 @@ export function emptyEdits(): Edits {
   };
 }
 
+/** Adds an element to those of its set, which need not have any yet. */
 export function pushElement(elements: Map<string, NftElement[]>, set: string, element: NftElement): void {
   const list = elements.get(set);
   if (list) list.push(element);

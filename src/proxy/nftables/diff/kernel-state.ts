@@ -22,6 +22,7 @@ export interface KernelState {
   readonly generation: number;
 }
 
+/** Our table as it is in the kernel. */
 export interface KernelTable {
   /** Somebody has put it to sleep (`flags dormant`): no packet meets its chains. @default false */
   readonly dormant?: boolean | undefined;
@@ -31,6 +32,7 @@ export interface KernelTable {
   readonly rules: ReadonlyMap<string, readonly NftRule[]>;
   /** By set. */
   readonly elements: ReadonlyMap<string, readonly NftElement[]>;
+  /** By set: where in `elements` a key is. */
   readonly indexes: ReadonlyMap<string, ElementIndex>;
 }
 

@@ -10,6 +10,7 @@ export type TroubleCause =
   /** Its endpoints have topology hints, which do not count. */
   | 'hints-ignored';
 
+/** Why a port fails for some of its clients although it is programmed. */
 export interface PortTrouble {
   readonly cause: TroubleCause;
   /** For people: what fails, and why. */

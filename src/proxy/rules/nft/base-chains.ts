@@ -63,6 +63,7 @@ export function misplacedChains(nft: NftReader, family: NftFamily, jumps: readon
   });
 }
 
+/** Says where the chain is to be, and where it is. */
 export function misplacedDrift({ ref, meant, found }: MisplacedChain): Drift {
   return {
     object: `base chain ${ref.table} ${ref.name}`,

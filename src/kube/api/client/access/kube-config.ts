@@ -7,6 +7,7 @@ import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-c
 import { directOptions, type KubeCluster, type KubeUser, readKubeconfig } from './kubeconfig-file.ts';
 import { type Environment, proxyOf } from './proxy-environment.ts';
 
+/** What decides where the API server is, and how to log in there. */
 export interface ApiServerLocation {
   /** Path of a kubeconfig file (--kubeconfig). */
   readonly kubeconfig?: string;

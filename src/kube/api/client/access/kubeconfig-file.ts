@@ -73,7 +73,9 @@ function accessOf(config: Mapping, folder: string): Omit<KubeAccess, 'misspelt'>
     }
     return clusterOf(name, entry, folder);
   });
-  const users = entriesOf(config, 'users', 'user', true).map(([name, entry]) => userOf(name, entry, folder));
+  const users = entriesOf(config, 'users', 'user', { mayBeEmpty: true }).map(([name, entry]) =>
+    userOf(name, entry, folder),
+  );
   const contexts = entriesOf(config, 'contexts', 'context');
   const [context, current] = entryNamed(contexts, ([name]) => name, textOf(config, 'current-context'), {
     field: 'current-context',
@@ -171,7 +173,12 @@ export function directOptions(cluster: KubeCluster, user: KubeUser | undefined):
 type Mapping = Readonly<Record<string, unknown>>;
 
 /** The named entries of a list: `clusters: [{ name: …, cluster: { … } }]`. */
-function entriesOf(config: Mapping, list: string, member: string, mayBeEmpty = false): [name: string, Mapping][] {
+function entriesOf(
+  config: Mapping,
+  list: string,
+  member: string,
+  { mayBeEmpty = false }: { readonly mayBeEmpty?: boolean } = {},
+): [name: string, Mapping][] {
   const entries = config[list];
   if (entries === undefined || entries === null) return [];
   if (!Array.isArray(entries)) throw new Error(`${list} is ${describeValue(entries)}; write a list`);
