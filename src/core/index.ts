@@ -24,13 +24,21 @@ export {
   NodeplaneError,
 } from './errors.ts';
 export {
-  addressBits,
   type Cidr,
   cidrContains,
+  cidrCovers,
   cidrEquals,
   cidrsOverlap,
-  compareIp,
   formatCidr,
+  networkOf,
+  parseAddressWithPrefix,
+  parseCidr,
+  prefixMask,
+  tryParseCidr,
+} from './ip/cidr.ts';
+export {
+  addressBits,
+  compareIp,
   formatIp,
   formatIpPort,
   IP_FAMILIES,
@@ -40,14 +48,10 @@ export {
   ipFamilyOf,
   ipFromBytes,
   isLoopback,
-  networkOf,
-  parseAddressWithPrefix,
-  parseCidr,
   parseIp,
   specialRange,
-  tryParseCidr,
   tryParseIp,
-} from './ip.ts';
+} from './ip/ip.ts';
 export {
   type IpSpan,
   ipFromValue,
@@ -57,8 +61,8 @@ export {
   spanContains,
   spanOfCidr,
   spansOverlap,
-} from './ip-number.ts';
-export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
+} from './ip/ip-number.ts';
+export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip/ip-protocols.ts';
 export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
 export { type Removal, Removals } from './removals.ts';

@@ -1,6 +1,6 @@
 // What rules of ours compare, as expressions: each goes on with the rule only if it holds.
 
-import { addressBits, type Cidr, type IpFamily, networkOf, parseCidr } from '../core/index.ts';
+import { addressBits, type Cidr, type IpFamily, networkOf, parseCidr, prefixMask } from '../core/index.ts';
 import { cmp, ct, type Expression, fib, hostOrder32, lookup, meta, payload } from '../netlink/nftables/index.ts';
 import { RTN_LOCAL } from '../netlink/uapi/index.ts';
 
@@ -111,16 +111,12 @@ export function inBlockOf(
 
 /** `ip saddr & MASK`: the first address of the block of this length that the address is in. */
 function loadNetwork(which: 'saddr' | 'daddr', family: IpFamily, prefixLength: number): Expression[] {
-  const mask = maskOf(family, prefixLength);
+  const mask = prefixMask(family, prefixLength);
   return [payload[which](family), { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) }];
 }
 
 /** The last address of a block, in network byte order. */
 export function lastOf({ address, prefixLength }: Cidr): Uint8Array {
-  const mask = maskOf(address.family, prefixLength);
+  const mask = prefixMask(address.family, prefixLength);
   return address.bytes.map((byte, index) => byte | (~mask[index]! & 0xff));
-}
-
-function maskOf(family: IpFamily, prefixLength: number): Uint8Array {
-  return networkOf({ family, bytes: new Uint8Array(addressBits(family) / 8).fill(0xff) }, prefixLength).bytes;
 }

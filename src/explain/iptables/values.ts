@@ -1,4 +1,4 @@
-import { addressBits, type IpAddress, parseIp } from '../../core/index.ts';
+import { type IpAddress, parseIp, prefixMask } from '../../core/index.ts';
 import type { KnownBytes } from '../packet/index.ts';
 
 /** True, false, or nobody can tell. */
@@ -31,11 +31,7 @@ export function inNetwork(address: KnownBytes, network: string): Truth {
 }
 
 function maskOf(mask: string, { family }: IpAddress): Uint8Array {
-  if (!/^\d+$/.test(mask)) return parseIp(mask).bytes;
-  return new Uint8Array(addressBits(family) / 8).map((_, index) => {
-    const bits = Math.min(8, Math.max(0, Number(mask) - 8 * index));
-    return (0xff00 >> bits) & 0xff;
-  });
+  return /^\d+$/.test(mask) ? prefixMask(family, Number(mask)) : parseIp(mask).bytes;
 }
 
 /** @param range `FIRST-LAST`, both included */

@@ -4,7 +4,7 @@ import {
   type IpAddress,
   type IpFamily,
   ipProtocolName,
-  networkOf,
+  prefixMask,
   readU32,
 } from '../../core/index.ts';
 import { familyNumber, ipFamilyOf } from '../address-family.ts';
@@ -146,7 +146,7 @@ export function familyOf(key: VirtualServerKey): IpFamily {
 function maskOf(netmask: number | undefined, family: IpFamily): Uint8Array | undefined {
   if (netmask === undefined || netmask === NETMASK[family]) return undefined;
   if (family === 'IPv4') return new Uint8Array(Uint32Array.of(netmask).buffer);
-  return networkOf({ family, bytes: new Uint8Array(16).fill(0xff) }, netmask).bytes;
+  return prefixMask(family, netmask);
 }
 
 /** What `maskOf` decodes. */

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, formatCidr } from '../../core/index.ts';
+import { type Cidr, cidrCovers, formatCidr } from '../../core/index.ts';
 import type { Link, Route } from '../../netlink/route/index.ts';
 import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
 import { ROUTE_TYPE_WORDS, RTPROT_NODEPLANE } from '../../routes/index.ts';
@@ -40,9 +40,7 @@ export const routes: Check = {
 };
 
 function isWithin({ destination }: Route, ranges: readonly Cidr[]): boolean {
-  return ranges.some(
-    (range) => range.prefixLength <= destination.prefixLength && cidrContains(range, destination.address),
-  );
+  return ranges.some((range) => cidrCovers(range, destination));
 }
 
 /** Whether it is for less than the range that each node has: of our routes to another node it would take packets away. */

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, formatCidr, type IpFamily, tryParseCidr } from '../../core/index.ts';
+import { type Cidr, cidrCovers, formatCidr, type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { FORMER_POD_CIDRS_ANNOTATION, type Node, podCidrTexts, type WantedAnnotations } from '../../kube/index.ts';
 import { LIMITS } from './limits.ts';
 
@@ -25,8 +25,8 @@ export function readFormerRanges(annotations: Readonly<Record<string, string>>, 
  *
  * @param podRanges addresses of the cluster's pods
  */
-export function isPodRange({ address, prefixLength }: Cidr, podRanges: readonly Cidr[]): boolean {
-  return podRanges.some((range) => range.prefixLength <= prefixLength && cidrContains(range, address));
+export function isPodRange(named: Cidr, podRanges: readonly Cidr[]): boolean {
+  return podRanges.some((range) => cidrCovers(range, named));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, cidrEquals, formatCidr, ipEquals } from '../../../core/index.ts';
+import { type Cidr, cidrCovers, cidrEquals, formatCidr, ipEquals } from '../../../core/index.ts';
 import { type Node, nodeNamed, type ObjectEvent, ObjectsOf } from '../../../kube/index.ts';
 import { podCidrsOf } from '../../../proxy/index.ts';
 import type { OwnRanges, RangeSource } from '../pod-ranges.ts';
@@ -107,9 +107,9 @@ export class NodeRanges implements RangeSource {
     for (const [text, range] of this.#had) if (used(range) > 0) noted.set(text, range);
     // One that lies within another is its part: a gateway more would be in the way of the other's.
     const others = [...noted.values()].filter(
-      (range) => !present.some((other) => isPartOf(range, other) || shareGateway(range, other)),
+      (range) => !present.some((other) => cidrCovers(other, range) || shareGateway(range, other)),
     );
-    this.#former = others.filter((range) => !others.some((other) => other !== range && isPartOf(range, other)));
+    this.#former = others.filter((range) => !others.some((other) => other !== range && cidrCovers(other, range)));
     for (const range of [...present, ...this.#former]) this.#had.set(formatCidr(range), range);
     return this.#former.map(formatCidr).join() !== before;
   }
@@ -121,10 +121,6 @@ export class NodeRanges implements RangeSource {
   }
 }
 
-function isPartOf(range: Cidr, other: Cidr): boolean {
-  return other.prefixLength <= range.prefixLength && cidrContains(other, range.address);
-}
-
 /** The kernel gives a link an IPv6 address once, with one prefix: two ranges that begin alike cannot have their gateway each. */
 function shareGateway(range: Cidr, other: Cidr): boolean {
   return range.address.family === 'IPv6' && ipEquals(range.address, other.address);
@@ -132,5 +128,5 @@ function shareGateway(range: Cidr, other: Cidr): boolean {
 
 /** Whether the gateway of a range may stay where another range is held. */
 function hasGatewayOf(range: Cidr, held: Cidr): boolean {
-  return cidrEquals(range, held) || (isPartOf(range, held) && !shareGateway(range, held));
+  return cidrEquals(range, held) || (cidrCovers(held, range) && !shareGateway(range, held));
 }

@@ -1,20 +1,8 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  cidrContains,
-  compareIp,
-  formatCidr,
-  formatIp,
-  formatIpPort,
-  ipFamilyOf,
-  ipFromBytes,
-  isLoopback,
-  parseAddressWithPrefix,
-  parseCidr,
-  parseIp,
-  tryParseIp,
-} from './ip.ts';
+import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseAddressWithPrefix, parseCidr } from './cidr.ts';
+import { compareIp, formatIp, formatIpPort, ipFamilyOf, ipFromBytes, isLoopback, parseIp, tryParseIp } from './ip.ts';
 
 describe('parseIp', () => {
   it.each([
@@ -107,6 +95,17 @@ describe('CIDR', () => {
     expect(cidrContains(parseCidr('10.0.0.0/8'), parseIp('11.0.0.0'))).toBe(false);
     expect(cidrContains(parseCidr('0.0.0.0/0'), parseIp('::1'))).toBe(false);
     expect(cidrContains(parseCidr('::/0'), parseIp('fd00::1'))).toBe(true);
+  });
+
+  it.each([
+    ['10.0.0.0/8', '10.0.0.0/8', true, true],
+    ['10.0.0.0/8', '10.1.0.0/16', true, true],
+    ['10.1.0.0/16', '10.0.0.0/8', false, true],
+    ['10.0.0.0/16', '10.1.0.0/16', false, false],
+    ['0.0.0.0/0', '::/0', false, false],
+  ])('%s and %s: the first covers the second %s, they overlap %s', (one, other, covers, overlap) => {
+    expect(cidrCovers(parseCidr(one), parseCidr(other))).toBe(covers);
+    expect(cidrsOverlap(parseCidr(one), parseCidr(other))).toBe(overlap);
   });
 });
 

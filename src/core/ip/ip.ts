@@ -1,4 +1,4 @@
-import { NodeplaneError } from './errors.ts';
+import { NodeplaneError } from '../errors.ts';
 
 /** The two families, spelled as kube-proxy's metric labels and Kubernetes' `ipFamilies` spell them. */
 export type IpFamily = 'IPv4' | 'IPv6';
@@ -10,12 +10,6 @@ export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 export interface IpAddress {
   readonly family: IpFamily;
   readonly bytes: Uint8Array;
-}
-
-/** An address block. `address` has no host bits set when made by `parseCidr(text)`. */
-export interface Cidr {
-  readonly address: IpAddress;
-  readonly prefixLength: number;
 }
 
 /** Number of address bits of a family: 32 or 128. */
@@ -84,11 +78,6 @@ export function ipEquals(a: IpAddress, b: IpAddress): boolean {
   return compareIp(a, b) === 0;
 }
 
-/** The same address with the same prefix; bits beyond it count too. */
-export function cidrEquals(a: Cidr, b: Cidr): boolean {
-  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
-}
-
 /** 127.0.0.0/8 and ::1. */
 export function isLoopback({ family, bytes }: IpAddress): boolean {
   return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);
@@ -123,93 +112,6 @@ function isLoopback6(bytes: Uint8Array): boolean {
 /** `ip:port`, with IPv6 in brackets: the form kube-proxy sorts and hashes endpoints by. */
 export function formatIpPort(ip: IpAddress, port: number): string {
   return ip.family === 'IPv4' ? `${formatIp(ip)}:${port}` : `[${formatIp(ip)}]:${port}`;
-}
-
-/** Parses `address/prefix` and clears the host bits, as kube-proxy does. Throws ERR_ADDRESS_INVALID. */
-export function parseCidr(text: string): Cidr {
-  return networkOfCidr(parseAddressWithPrefix(text));
-}
-
-/** As `parseCidr`; undefined for anything else. An error, with its stack, would cost as much as a hundred addresses. */
-export function tryParseCidr(text: string): Cidr | undefined {
-  const cidr = tryParseAddressWithPrefix(text);
-  return cidr && networkOfCidr(cidr);
-}
-
-/** Parses `address/prefix` and keeps the host bits, as an interface address is written. Throws ERR_ADDRESS_INVALID. */
-export function parseAddressWithPrefix(text: string): Cidr {
-  const cidr = tryParseAddressWithPrefix(text);
-  if (!cidr) {
-    throw new NodeplaneError('ERR_ADDRESS_INVALID', `Cannot read "${text}" as a CIDR: expected address/prefix-length`, {
-      facts: { text },
-    });
-  }
-  return cidr;
-}
-
-function tryParseAddressWithPrefix(text: string): Cidr | undefined {
-  const slash = text.indexOf('/');
-  const prefixLength = slash < 0 ? -1 : decimal(text, slash + 1);
-  const address = prefixLength < 0 ? undefined : tryParseIp(text.slice(0, slash));
-  return address && prefixLength <= addressBits(address.family) ? { address, prefixLength } : undefined;
-}
-
-/** The number that the rest of a text is, of one to three digits; -1: it is none. Without a text of its own, for thousands. */
-function decimal(text: string, start: number): number {
-  const digits = text.length - start;
-  if (digits < 1 || digits > 3) return -1;
-  let value = 0;
-  for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code < ZERO || code > NINE) return -1;
-    value = value * 10 + (code - ZERO);
-  }
-  return value;
-}
-
-function networkOfCidr(cidr: Cidr): Cidr {
-  const { address, prefixLength } = cidr;
-  const network = networkOf(address, prefixLength);
-  return network === address ? cidr : { address: network, prefixLength };
-}
-
-/** `10.244.0.0/24`; bits beyond the prefix are written as they are. */
-export function formatCidr(cidr: Cidr): string {
-  return `${formatIp(cidr.address)}/${cidr.prefixLength}`;
-}
-
-/** The address with all bits after the prefix cleared: itself where they are. */
-export function networkOf(ip: IpAddress, prefixLength: number): IpAddress {
-  if (!hasHostBits(ip.bytes, prefixLength)) return ip;
-  const bytes = Uint8Array.from(ip.bytes);
-  for (let i = 0; i < bytes.length; i++) {
-    const keep = Math.min(8, Math.max(0, prefixLength - i * 8));
-    bytes[i] = bytes[i]! & (0xff << (8 - keep));
-  }
-  return { family: ip.family, bytes };
-}
-
-function hasHostBits(bytes: Uint8Array, prefixLength: number): boolean {
-  const whole = prefixLength >> 3;
-  if (whole < bytes.length && (bytes[whole]! & (0xff >> (prefixLength & 7))) !== 0) return true;
-  for (let i = whole + 1; i < bytes.length; i++) if (bytes[i] !== 0) return true;
-  return false;
-}
-
-/** Whether `ip` lies in `cidr`; false when the families differ. */
-export function cidrContains({ address, prefixLength }: Cidr, ip: IpAddress): boolean {
-  if (address.family !== ip.family) return false;
-  // Without copies: it is asked for each of thousands of nodes.
-  for (let at = 0, left = prefixLength; left > 0; at++, left -= 8) {
-    const mask = left >= 8 ? 0xff : 0xff << (8 - left);
-    if (((address.bytes[at]! ^ ip.bytes[at]!) & mask) !== 0) return false;
-  }
-  return true;
-}
-
-/** Whether two blocks have an address in common; false when the families differ. */
-export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
-  return cidrContains(a, b.address) || cidrContains(b, a.address);
 }
 
 function parseIpv4(text: string): Uint8Array | undefined {
