@@ -82,7 +82,11 @@ function simulator(world: World, family: IpFamily) {
         destination: parseIp(destination),
         destinationPort,
       } as const;
-      const { branches, complete } = walkPacket(question, isNode ? 'this host' : host.towards(source), sources, host);
+      const { branches, complete } = walkPacket(question, {
+        origin: isNode ? 'this host' : host.towards(source),
+        sources,
+        host,
+      });
       expect(complete, `all ways to ${destination} are walked: ${JSON.stringify(branches.at(-1)?.choices)}`).toBe(true);
       return new Set(
         branches.map(({ result: { end, packet } }) =>

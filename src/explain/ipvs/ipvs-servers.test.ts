@@ -40,6 +40,8 @@ const MASQUERADE = new LegacyRules({
   ]),
 });
 
+const FIRST = { which: 'first', isInvalid: false } as const;
+
 /** How the kernel is set by the agent. */
 const SETTINGS = {
   listRemembered: () => [],
@@ -63,7 +65,7 @@ function walk(
     destination: parseIp(VIP),
     destinationPort: 80,
   } as const;
-  const { branches } = walkPacket(question, origin, [ipvs, MASQUERADE], HOST);
+  const { branches } = walkPacket(question, { origin, sources: [ipvs, MASQUERADE], host: HOST });
   return branches.map(({ result, choices }) => ({
     end: result.end.kind,
     to: text(result.packet.ends.destination.bytes),
@@ -118,7 +120,7 @@ it('gives answers the address of the virtual server before hook postrouting', ()
   const flow = { first, translated: { destination: KnownBytes.of(pod.bytes) }, byIpvs: true };
   const met = (rules: LegacyRules) => {
     const ipvs = new IpvsServers({ listServers: () => [server()], listDestinations: () => [], ...SETTINGS });
-    const { branches } = walkAnswer(answer, 'first', false, flow, CNI0, [ipvs, rules], HOST);
+    const { branches } = walkAnswer(answer, FIRST, flow, { origin: CNI0, sources: [ipvs, rules], host: HOST });
     return branches.map(({ result: { packet, steps } }) => [
       text(packet.ends.source.bytes),
       steps.map((step) => (step.source === 'iptables-legacy' ? step.rule?.number : step.source)),
@@ -145,7 +147,7 @@ it.each([
     ...HOST,
     interfaceTo: (packet, which) => (isMarked(packet) ? 'none' : HOST.interfaceTo(packet, which)),
   };
-  const { branches } = walkAnswer(answer, 'first', false, flow, CNI0, [ipvs, marking], host);
+  const { branches } = walkAnswer(answer, FIRST, flow, { origin: CNI0, sources: [ipvs, marking], host });
   expect(branches.map(({ result }) => result.end.kind)).toEqual([end]);
 });
 
@@ -164,7 +166,11 @@ it('sends on what follows the first packet as that, and it is none that connecti
     destination: KnownBytes.of(parseIp('10.244.1.5').bytes),
     destinationPort: KnownBytes.of(Uint8Array.of(0x1f, 0x90)),
   };
-  const { branches } = walkNext({ first, translated, byIpvs: true }, false, ETH0, [ipvs, filter], HOST);
+  const { branches } = walkNext(
+    { first, translated, byIpvs: true },
+    { which: 'later', isInvalid: false },
+    { origin: ETH0, sources: [ipvs, filter], host: HOST },
+  );
   expect(branches.map(({ result }) => result.end.kind)).toEqual(['sent']);
   const met = branches[0]!.result.steps.flatMap((step) =>
     step.source === 'iptables-legacy' && step.rule ? [[step.hook, step.rule.number]] : [],
@@ -252,7 +258,7 @@ describe('a server with persistence', () => {
       listRemembered: () => [{ ...one, virtualPort: 0, serverPort: 0 }],
     });
     const question = { protocol: 'tcp', source: one.client, destination: parseIp(VIP), destinationPort: 21 } as const;
-    const { branches } = walkPacket(question, ETH0, [ipvs], HOST);
+    const { branches } = walkPacket(question, { origin: ETH0, sources: [ipvs], host: HOST });
     expect(branches.map(({ result }) => text(result.packet.ends.destination.bytes))).toEqual(['10.244.2.7']);
   });
 
@@ -268,7 +274,7 @@ describe('a server with persistence', () => {
       IPv4: new Map([['mangle', new Map([['PREROUTING', { builtIn: true, rules: [`-j MARK --set-xmark ${MARK}`] }]])]]),
     });
     const question = { protocol: 'tcp', source: one.client, destination: parseIp(VIP), destinationPort: 80 } as const;
-    const { branches } = walkPacket(question, ETH0, [ipvs, marking], HOST);
+    const { branches } = walkPacket(question, { origin: ETH0, sources: [ipvs, marking], host: HOST });
     expect(branches.map(({ result }) => text(result.packet.ends.destination.bytes))).toEqual(['10.244.2.7']);
   });
 });

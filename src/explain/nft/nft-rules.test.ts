@@ -1,12 +1,18 @@
 import { expect, it } from 'vitest';
 import { parseIp } from '../../core/index.ts';
 import { counter, drop, type Expression, immediate, type NftRule, setPayload } from '../../netlink/nftables/index.ts';
-import { walkPacket } from '../walk/index.ts';
+import { type Host, walkPacket } from '../walk/index.ts';
 import { NftRules } from './nft-rules.ts';
 import type { Rules } from './surroundings.ts';
 
 const ETH0 = { index: 2, name: 'eth0' };
 const RTN_LOCAL = 2;
+const HOST: Host = {
+  addressType: () => RTN_LOCAL,
+  interfaceTo: () => ETH0,
+  addressOn: () => undefined,
+  redirectedTo: () => undefined,
+};
 const CHAIN = { kind: 'chain', family: 'ip', table: 'filter', name: 'INPUT' } as const;
 
 /** The structs of <linux/netfilter/xt_tcpudp.h>, xt_statistic.h, ipt_ttl.h and ipt_REJECT.h, in host byte order. */
@@ -40,14 +46,7 @@ function ends(expressions: readonly Expression[], text?: string, table = 'filter
   const question = { protocol: 'tcp', destinationPort: 80 } as const;
   const { branches } = walkPacket(
     { ...question, source: parseIp('10.0.0.1'), destination: parseIp('10.0.0.2') },
-    ETH0,
-    [new NftRules(rules)],
-    {
-      addressType: () => RTN_LOCAL,
-      interfaceTo: () => ETH0,
-      addressOn: () => undefined,
-      redirectedTo: () => undefined,
-    },
+    { origin: ETH0, sources: [new NftRules(rules)], host: HOST },
   );
   const kinds = branches.map(({ result }) => result.end.kind);
   const refusals = branches.flatMap(({ result: { end } }) => (end.kind === 'reject' ? [end.how] : []));

@@ -1,11 +1,16 @@
-import { type IpAddress, ipFromBytes, readU32 } from '../../core/index.ts';
+import { type IpAddress, type IpFamily, ipFromBytes, readU32 } from '../../core/index.ts';
 import type { RouteAnswer, RouteQuestion } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { Interface, Packet } from '../packet/index.ts';
-import type { Host } from '../walk/index.ts';
+import type { Host, Origin, Start } from '../walk/index.ts';
 import { bridgePort, switchedBy } from './bridge-ports.ts';
 import { globalAddresses, masqueradeSource } from './masquerade-source.ts';
 import type { NodeView } from './node-view.ts';
+
+/** For a walk of packets of a family that begins on this node. */
+export function startOf(origin: Origin, family: IpFamily, node: NodeView): Start {
+  return { origin, sources: node.rulesFor(family).sources, host: hostOf(node) };
+}
 
 /** What rules ask of this node, answered by its routing tables, policy rules and marks included. */
 export function hostOf(node: NodeView): Host {

@@ -1,6 +1,6 @@
 export type { CgroupPrograms, LinkRules } from './beside/index.ts';
 export { bridgeSetting, showsToRules } from './bridge-ports.ts';
-export { hostOf, interfaceOf } from './host.ts';
+export { hostOf, interfaceOf, startOf } from './host.ts';
 export { type LocalPod, rivalOf } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';

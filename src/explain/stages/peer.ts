@@ -2,7 +2,7 @@ import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '.
 import type { Evidence } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
 import type { Knowledge, KnownNode } from '../knowledge/index.ts';
-import { hostOf, type NodeView, type WayOut } from '../node/index.ts';
+import { type NodeView, startOf, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { evidenceOf, placeOf, showing } from './place.ts';
@@ -144,7 +144,6 @@ export function droppedOutside(
   if (!outer) return undefined;
   const { local, remote, port, link: below } = outer;
   if (!local || local.family !== remote.family) return undefined;
-  const { sources } = node.rulesFor(remote.family);
   const packets: Outgoing[] = [
     [`to ${formatIp(remote)}`, 'this host', local, remote],
     // The answers of WireGuard come to the port it sends from: they belong to a flow that is let through.
@@ -154,7 +153,7 @@ export function droppedOutside(
   ];
   for (const [which, origin, source, destination] of packets) {
     const first = { protocol: 'udp', source, destination, destinationPort: port } as const;
-    const { branches } = walkPacket(first, origin, sources, hostOf(node));
+    const { branches } = walkPacket(first, startOf(origin, remote.family, node));
     const last = whereAllEnd(branches);
     if (last) {
       const text = `the packets of ${link.name} itself, UDP port ${port} ${which}, are dropped by ${placeOf(last)}`;
@@ -171,11 +170,8 @@ function lookAtSize({ client, target }: Asked, way: WayOut, node: NodeView, repo
   const answer = node.route({ destination: client.ip });
   const source = answer.kind === 'route' ? answer.route.source : undefined;
   if (source) {
-    const { branches } = walkTooBig(
-      { source, destination: client.ip },
-      node.rulesFor(target.family).sources,
-      hostOf(node),
-    );
+    const start = startOf('this host', target.family, node);
+    const { branches } = walkTooBig({ source, destination: client.ip }, start);
     const last = whereAllEnd(branches);
     if (last) {
       const text = `the pod sends packets of up to ${mtu} bytes, ${way.link.name} takes ${way.mtu}, and the message that tells the pod so is dropped by ${placeOf(last)}: small transfers work, large ones hang unless the endpoint asks for smaller segments`;

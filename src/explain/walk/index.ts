@@ -1,3 +1,4 @@
+export type { Origin, Start, Walk } from './journey.ts';
 export type { Outcome } from './outcome.ts';
 export type { BridgePort, Hook, Host, RuleSource, Situation, Station, StationResult, Step } from './source.ts';
 export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate } from './translate.ts';
@@ -5,9 +6,8 @@ export { type Chains, walkChain } from './walk-chain.ts';
 export { type Crossing, walkNeighbourMessage } from './walk-neighbour.ts';
 export {
   type Flow,
+  type Later,
   type LaterPacket,
-  type Origin,
-  type Walk,
   walkAnswer,
   walkInvalidAnswer,
   walkNext,

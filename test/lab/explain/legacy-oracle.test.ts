@@ -68,7 +68,7 @@ it.each(CASES)(
           sourcePort: port,
         };
         const origin = sentPacket.from === 'node' ? 'this host' : host.in0;
-        const { branches } = walkPacket(question, origin, [rules], host, { everyPath: true });
+        const { branches } = walkPacket(question, { origin, sources: [rules], host }, { everyPath: true });
         const possible = branches.some(({ result }) => result.end.kind === 'cannot tell' || hasSameEnd(result, events));
         if (!possible) {
           const told = branches.map(({ result: { end, packet, steps } }) => ({

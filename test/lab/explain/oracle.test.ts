@@ -54,7 +54,7 @@ it.each(CASES)(
           sourcePort: port,
         };
         const origin = sentPacket.from === 'node' ? 'this host' : host.in0;
-        const { branches, complete } = walkPacket(question, origin, [rules], host, { everyPath: true });
+        const { branches, complete } = walkPacket(question, { origin, sources: [rules], host }, { everyPath: true });
         expect(complete).toBe(true);
         const really = pathOf(events);
         const walked = branches.map(({ result }) => ({ walk: result, path: stepsOf(result) }));

@@ -26,9 +26,10 @@ export function lookAtBare(
   node: NodeView,
   report: Report,
 ): void {
-  const answers = () => (origin === undefined ? [] : answerOf(asked, goal, 'bare', flow, isInvalid, origin, node));
+  const bare = { which: 'bare', isInvalid } as const;
+  const answers = () => (origin === undefined ? [] : answerOf(asked, goal, bare, flow, origin, node));
   const all = [
-    { stage: 'others', who: 'packets after the first', branches: nextOf(asked, flow, isInvalid, node, 'bare') },
+    { stage: 'others', who: 'packets after the first', branches: nextOf(asked, flow, bare, node) },
     { stage: 'way back', who: 'answers', branches: answers() },
   ] as const;
   for (const { stage, who, branches } of all) {

@@ -1,9 +1,9 @@
 import { formatIp, ipEquals, readU32 } from '../../../core/index.ts';
 import { networkOrder16 } from '../../../netlink/nftables/index.ts';
 import type { Branch } from '../../choices.ts';
-import { hostOf, type NodeView } from '../../node/index.ts';
+import { type NodeView, startOf } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
-import { type Flow, type LaterPacket, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
+import { type Flow, type Later, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.ts';
 import { hearingOf } from '../sockets/hearing.ts';
@@ -21,12 +21,10 @@ export const ANY_PORT = 40_000;
 export function nextOf(
   asked: Asked,
   flow: Flow,
-  isInvalid: boolean,
+  later: Later<'later' | 'bare'>,
   node: NodeView,
-  which: 'later' | 'bare' = 'later',
 ): readonly Branch<Walk>[] {
-  const { sources } = node.rulesFor(asked.target.family);
-  return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node), which).branches;
+  return walkNext(flow, later, startOf(clientOrigin(asked), asked.target.family, node)).branches;
 }
 
 export function flowTo(asked: Asked, goal: Goal, node: NodeView): Flow {
@@ -67,24 +65,16 @@ function markOfProcess({ target }: Asked, goal: Goal, node: NodeView): KnownByte
 export function answerOf(
   asked: Asked,
   goal: Goal,
-  which: LaterPacket,
+  later: Later,
   flow: Flow,
-  isInvalid: boolean,
   origin: Origin,
   node: NodeView,
 ): readonly Branch<Walk>[] {
   const { client, target } = asked;
   const protocol = lower(target.protocol);
-  const { branches } = walkAnswer(
-    { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
-    which,
-    isInvalid,
-    flow,
-    origin,
-    node.rulesFor(target.family).sources,
-    hostOf(node),
-  );
-  return branches;
+  const ports = { sourcePort: goal.port, destinationPort: ANY_PORT };
+  const answer = { protocol, source: goal.ip, destination: client.ip, ...ports };
+  return walkAnswer(answer, later, flow, startOf(origin, target.family, node)).branches;
 }
 
 /** The mark that packets leave with their flow, whichever way they took; what differs is not known. */

@@ -39,7 +39,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   // Those of endpoints elsewhere are walked for the marks they leave alone: what becomes of them before they come here is not known.
   const isAnswered = isHere || (isTcp && origin !== undefined);
   const answerTo = (who: string, which: 'first' | 'later', flow: Flow, isInvalid: boolean) => {
-    const branches = answerOf(asked, goal, which, flow, isInvalid, origin ?? 'this host', node);
+    const branches = answerOf(asked, goal, { which, isInvalid }, flow, origin ?? 'this host', node);
     if (isHere) lookAtAnswers(asked, goal, who, which, branches, node, report);
     return branches;
   };
@@ -62,7 +62,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
       return;
     }
     const agreed = { flow: { ...begun, mark }, isInvalid: isStrict || isAnswerMissed };
-    const next = nextOf(asked, agreed.flow, agreed.isInvalid, node);
+    const next = nextOf(asked, agreed.flow, { which: 'later', isInvalid: agreed.isInvalid }, node);
     missed('answers', answer, next);
     lookAtNext(asked, goal, next, node, report);
     if (met.size === 1) lookAtBare(asked, goal, { ...agreed, origin: bareFrom }, node, report);

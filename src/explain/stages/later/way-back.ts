@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
-import { hostOf, type NodeView } from '../../node/index.ts';
+import { type NodeView, startOf } from '../../node/index.ts';
 import { walkInvalidAnswer } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { isBridged, isUnseen } from '../links/bridge.ts';
@@ -92,9 +92,7 @@ function lookAtInvalid(
     const destination = goal.source ?? client.ip;
     const { branches } = walkInvalidAnswer(
       { protocol: 'tcp', source, sourcePort, destination, destinationPort: ANY_PORT },
-      origin,
-      node.rulesFor(target.family).sources,
-      hostOf(node),
+      startOf(origin, target.family, node),
     );
     return branches.every(({ result: { end } }) => end.kind === 'sent' || end.kind === 'delivered');
   });

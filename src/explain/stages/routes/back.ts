@@ -172,7 +172,7 @@ function markOfAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (!node.hasPolicyRules(goal.ip.family)) return undefined;
   const origin = originOf(goal, node);
   if (origin === undefined) return undefined;
-  const branches = answerOf(asked, goal, 'first', flowTo(asked, goal, node), false, origin, node);
+  const branches = answerOf(asked, goal, { which: 'first', isInvalid: false }, flowTo(asked, goal, node), origin, node);
   const marks = new Set(branches.map(({ result }) => result.routedBy.text));
   const [first] = branches;
   if (marks.size === 1 && first!.result.routedBy.isKnown) return markOf(first!.result) || undefined;

@@ -1,6 +1,6 @@
 import { formatIp, parseIp } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
-import { hostOf, type NodeView } from '../../node/index.ts';
+import { type NodeView, startOf } from '../../node/index.ts';
 import type { Packet } from '../../packet/index.ts';
 import { type Walk, walkPacket } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -30,14 +30,14 @@ export function lookAtRules(
     report.stage('others', 'ok', 'frames between pods of a bridge that shows them to no rules');
     return [{ ...goalAt(asked), masqueraded: false }];
   }
-  const { sources, gap } = node.rulesFor(target.family);
+  const { gap } = node.rulesFor(target.family);
   if (gap !== undefined) {
     report.cannotTell('rules', gap);
     return plannedGoals(asked, planned);
   }
   const before = node.generation;
   const walked = (sentBefore?: Packet) =>
-    walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node), { sentBefore });
+    walkPacket(firstOf(asked, node), startOf(originOf(asked), target.family, node), { sentBefore });
   const { branches, complete } = walked();
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
   if (!complete) report.doubt('the rules have more ways than are walked', 'rules');
@@ -85,8 +85,7 @@ export function lookAtRules(
 /** What the objects forbid the kernel may still do, before the agent has written it: whether it leads to somebody nevertheless. */
 export function lookForOldWays(asked: Asked, node: NodeView, report: Report): void {
   const { target } = asked;
-  const { sources } = node.rulesFor(target.family);
-  const { branches } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  const { branches } = walkPacket(firstOf(asked, node), startOf(originOf(asked), target.family, node));
   const goals = branches.filter((branch) => !isRefused(branch)).flatMap(({ result }) => goalOf(result) ?? []);
   const original = goalAt(asked).address;
   const old = goals.find((goal) => goal.address !== original && mayBeHeardAt(goal, target.protocol, node));

@@ -17,9 +17,9 @@ export function isTracked(asked: Asked, goal: Goal, node: NodeView): boolean {
   const flow = flowTo(asked, goal, node);
   const origin = originOf(goal, node) ?? 'this host';
   const answers = (['first', 'later'] as const).flatMap((which) =>
-    answerOf(asked, goal, which, flow, isTcp && which === 'first', origin, node),
+    answerOf(asked, goal, { which, isInvalid: isTcp && which === 'first' }, flow, origin, node),
   );
-  return ![...answers, ...nextOf(asked, flow, false, node)].every(isKeptOut);
+  return ![...answers, ...nextOf(asked, flow, { which: 'later', isInvalid: false }, node)].every(isKeptOut);
 }
 
 /** Whether rules kept a packet out of connection tracking. */
