@@ -56,6 +56,15 @@ it('keeps the last ones, and what is done again only once', async () => {
   expect(changes.missed).toBe(1);
 });
 
+it('calls a live trace by its name', () => {
+  const changes = new RuleChanges(new FakeClock());
+  changes.add(commit('node', change('added', 'table', undefined, 1, 'nodeplane-trace')));
+  changes.add(
+    commit('nft', ...['nodeplane-trace', 'a'].map((table) => change('removed', 'table', undefined, 1, table))),
+  );
+  expect(changes.kept.map(({ program }) => program)).toEqual(['nodeplane trace', 'nft']);
+});
+
 it('leaves out what nodeplane itself tries out', () => {
   const changes = new RuleChanges(new FakeClock());
   const probe = change('added', 'chain', 'probe', 1, 'nodeplane-probe-812');

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/index.ts';
 import type { CommitChange, NftCommit } from '../../netlink/nftables/index.ts';
 import { isProbeTable } from '../../proxy/nftables/index.ts';
+import { TRACE_TABLE } from '../trace/trace-table.ts';
 
 /** Enough for what happened around a fault; a program that does the same again takes no more room. */
 export const RULE_CHANGES_KEPT = 32;
@@ -9,7 +10,7 @@ export const RULE_CHANGES_KEPT = 32;
 export interface RuleChange {
   /** By the clock's `now`, the last time. */
   readonly at: number;
-  /** As the kernel knows it, at most 15 bytes: `firewalld`, `iptables-nft-re`. */
+  /** As the kernel knows it, at most 15 bytes: `firewalld`, `iptables-nft-re`; a live trace of ours, `node` to the kernel, by its name. */
   readonly program: string;
   /** Outside all containers; 0: the kernel itself. */
   readonly pid: number;
@@ -45,9 +46,12 @@ export class RuleChanges {
       this.#missed++;
       return;
     }
-    const { processName: program, processId: pid, changes } = commit;
+    const { processName, processId: pid, changes } = commit;
+    const isOnlyIn = (isTable: (name: string) => boolean) =>
+      changes.length > 0 && changes.every(({ table }) => isTable(table));
     // A start or `nodeplane preflight` asks the kernel what it can do: that changes nothing, and is no other's doing.
-    if (changes.length > 0 && changes.every(({ table }) => isProbeTable(table))) return;
+    if (isOnlyIn(isProbeTable)) return;
+    const program = isOnlyIn((name) => name === TRACE_TABLE) ? 'nodeplane trace' : processName;
     const what = commitText(commit);
     const same = (one: RuleChange) => one.program === program && one.what === what;
     const count = 1 + (this.#kept.find(same)?.count ?? 0);

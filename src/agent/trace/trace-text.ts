@@ -35,11 +35,19 @@ export function traceText(report: TraceReport, nameOf: NameOf): string {
     ),
     ...ipvs.map(({ client, server, state }) => `  IPVS: ${client} -> ${named(server)}, ${state}`),
     ...ipvsServers.map((server) => `  ${serverText(server, named)}`),
+    ...(verdict === 'fails' ? [`  why: ${explainCommand(question)}`] : []),
     ...(verdict === 'fails' && dropReasons !== null ? [`  drop reasons are not told: ${dropReasons}`] : []),
     ...incomplete.map((why) => `  incomplete: ${why}`),
   ]
     .map((line) => `${plainText(line)}\n`)
     .join('');
+}
+
+/** The command that says why, to be pasted. */
+function explainCommand({ source, destinations }: TraceReport['question']): string {
+  const [, destination = '', protocol = ''] = /^(.*)\/(.*)$/.exec(destinations[0] ?? '') ?? [];
+  const from = source === 'any' ? '' : ` --from ${source}`;
+  return `nodeplane explain ${destination}${from}${protocol === 'tcp' ? '' : ` --proto ${protocol}`}`;
 }
 
 function nothingText({ question }: TraceReport): string {

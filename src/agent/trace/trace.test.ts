@@ -137,7 +137,9 @@ describe('a flow', () => {
   it('without an answer says for how long, and is not certain when events were lost', () => {
     const book = new FlowBook([TUPLE]);
     for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
-    expect(told(book).text).toMatch(/^FAILS .*\n.* -> veth5; no reply in 2 s\n$/);
+    expect(told(book).text).toMatch(
+      /^FAILS .*\n.* -> veth5; no reply in 2 s\n {2}why: nodeplane explain 10\.96\.0\.12:80\n$/,
+    );
     expect(told(book, { lost: true }).report).toMatchObject({
       verdict: 'unknown',
       incomplete: [expect.stringContaining('ENOBUFS')],
@@ -149,7 +151,9 @@ describe('a flow', () => {
     const [first, second] = pass(1, [ASKED, THERE], SYN, true);
     for (const one of [first!, second!]) book.packet(one, 10);
     book.packet(event(1, 'gate', { table: 'fence', type: 'rule', handle: 9, verdict: 'drop' }), 10);
-    expect(told(book).text).toMatch(/; dropped in table inet fence, chain gate, by rule 9: tcp dport 8080 drop\n$/);
+    expect(told(book).text).toMatch(
+      /; dropped in table inet fence, chain gate, by rule 9: tcp dport 8080 drop\n {2}why: nodeplane explain 10\.96\.0\.12:80\n$/,
+    );
     for (const one of pass(2, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
     expect(told(book).report.flows).toMatchObject([{ fate: 'no-reply', drop: null }]);
   });

@@ -239,6 +239,7 @@ export class Report {
       ...endpoint,
       problem: own?.code ?? null,
     }));
+    const asked = verdict === 'unknown' ? this.#askThere : [];
     const code = finding?.code ?? (verdict === 'unknown' ? 'cannot-tell' : null);
     return {
       schema: ANSWER_SCHEMA,
@@ -252,7 +253,7 @@ export class Report {
       also,
       warnings: this.#warnings,
       seen: [],
-      remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : verdict === 'unknown' ? this.#askThere : [],
+      remedy: [...new Set(finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : asked)],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };

@@ -163,8 +163,10 @@ describe('nodeplane services', () => {
       expect(nodeplane('services', '10.96.0.20').stdout).toMatch(/^– shop\/empty: refused: no endpoint anywhere/);
       expect(nodeplane('services', 'nobody')).toMatchObject({
         status: 1,
-        stderr: expect.stringContaining('none of 5 fits'),
+        stderr: expect.stringContaining('none of 5 fits. Headless'),
       });
+      for (const wrong of ['shop/wbe', 'svc/shop/wbe', 'wbe'])
+        expect(nodeplane('services', wrong).stderr).toContain('did you mean shop/web?');
     },
     LONG_MS,
   );

@@ -1,4 +1,4 @@
-import { jsonText, NodeplaneError, plainText } from '../../../core/index.ts';
+import { jsonText, NodeplaneError, nearestWord, plainText } from '../../../core/index.ts';
 import { servicesCommand } from '../own-commands.ts';
 import type { Status } from '../status.ts';
 import { affinityOf } from './affinity/affinity.ts';
@@ -51,7 +51,9 @@ export async function showServices({ address, json, name, page }: ShowServicesOp
   const { services, node, takenAt, schema, mode } = status;
   const [first, ...others] = services.services;
   if (name !== '' && !first) {
-    const message = `Nothing is served here of a Service "${plainText(name)}": none of ${services.total} fits. Headless and ExternalName Services are nobody's to serve; "${servicesCommand(address)}" lists the others`;
+    const meant = await nearestService(address, query);
+    const hint = meant === undefined ? '.' : `; did you mean ${plainText(meant)}?`;
+    const message = `Nothing is served here of a Service "${plainText(name)}": none of ${services.total} fits${hint} Headless and ExternalName Services are nobody's to serve; "${servicesCommand(address)}" lists the others`;
     throw new NodeplaneError('ERR_CONFIG', message, { facts: { name } });
   }
   const one = name !== '' && others.length === 0 ? first : undefined;
@@ -93,6 +95,14 @@ export async function showTopServices({ address, json }: ShowStatusOptions): Pro
   }
   const stdout = json ? jsonText({ ...use, destinations }) : topText(use, destinations);
   return { stdout, exitCode: 0 };
+}
+
+/** The name that a wrong one probably stands for, among the first page of those in its namespace. */
+async function nearestService(address: string, wrong: string): Promise<string | undefined> {
+  const [namespace] = /^[^/]+\//.exec(wrong) ?? [''];
+  const names = (await servicesAt(address, namespace)).services.map(({ name }) => name);
+  const compared = new Map(names.map((name) => [namespace === '' ? name.replace(/^.*\//, '') : name, name]));
+  return compared.get(nearestWord(wrong, compared.keys()) ?? '');
 }
 
 async function servicesAt(address: string, query: string): Promise<Status['services']> {
