@@ -28,6 +28,32 @@ export function createLogger({ level, format }: Pick<KubeProxyConfig['logging'],
   return pino(options, { write: (json: string) => void stderr.write(textLine(json, withStacks)) });
 }
 
+/** Tells of a trouble once while it lasts, however often it is met: an attempt every few seconds would fill the log with it. */
+export class LastingTrouble {
+  readonly #logger: Logger;
+  #told = '';
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /**
+   * At error level; at debug level when the last one was for the same reason, and is not over.
+   *
+   * @param fields of the line, besides the error
+   */
+  tell(error: unknown, message: string, fields: object = {}): void {
+    const reason = errorText(error);
+    this.#logger[reason === this.#told ? 'debug' : 'error']({ ...fields, err: error }, message);
+    this.#told = reason;
+  }
+
+  /** The next one is told, whatever it is. */
+  over(): void {
+    this.#told = '';
+  }
+}
+
 /** As pino shows it, but for the message: with the words of each cause once. */
 function loggedError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

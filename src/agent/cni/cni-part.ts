@@ -5,6 +5,7 @@ import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } 
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { watchNetwork } from '../../netlink/route/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
+import { LastingTrouble } from '../logger.ts';
 import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { namedPodRanges } from '../routes/rule-settings.ts';
@@ -59,6 +60,8 @@ export class CniPart implements Part {
   readonly #reclaimer: Reclaimer;
   /** Undefined: the routes are somebody else's, or the operator says the MTU. */
   readonly #podMtu: PodMtu | undefined;
+  /** The server cannot start. */
+  readonly #trouble: LastingTrouble;
   #timer: Timer | undefined;
   /** Why it serves no ADD; undefined: it does. */
   #lacks: string | undefined = 'the CNI server does not listen yet';
@@ -77,6 +80,7 @@ export class CniPart implements Part {
     const { nodeName } = context.config;
     this.#settings = settings;
     this.#context = context;
+    this.#trouble = new LastingTrouble(logger);
     this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
     const conflist = configuredConflist(settings, {
@@ -231,7 +235,7 @@ export class CniPart implements Part {
       await this.#server.listen();
       logger.info({ socket: this.#settings.socket }, 'CNI server listens');
     } catch (error) {
-      logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
+      this.#trouble.tell(error, `The CNI server cannot start; trying again every ${RETRY_MS / 1000} s`);
       this.#timer = clock.setTimer(() => this.start(), RETRY_MS);
       return;
     }

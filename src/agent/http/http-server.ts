@@ -1,6 +1,6 @@
 import { type BindAddress, formatBindAddress } from '../../config/index.ts';
 import { type Clock, formatIp, NodeplaneError, type Timer } from '../../core/index.ts';
-import type { Logger } from '../logger.ts';
+import { LastingTrouble, type Logger } from '../logger.ts';
 import { type HttpAnswer, type HttpListener, type HttpRequest, listenHttp, textAnswer } from './http-listener.ts';
 
 /** Exact path to page, whatever the method. Any other path answers 404. */
@@ -27,11 +27,11 @@ export class HttpServer {
   #retry: Timer | undefined;
   #attempting: Promise<unknown> = Promise.resolve();
   #isStopped = false;
-  /** Why it cannot listen, as the log has it. */
-  #told = '';
+  readonly #trouble: LastingTrouble;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
+    this.#trouble = new LastingTrouble(options.logger);
   }
 
   /** Listens if that can be now, and otherwise tries nothing more. Whether it listens. */
@@ -45,20 +45,15 @@ export class HttpServer {
    * @throws ERR_CONFIG when it cannot and that is fatal
    */
   async start(): Promise<void> {
-    const { name, address, clock, logger } = this.#options;
+    const { name, address, clock } = this.#options;
     const where = formatBindAddress(address);
     const error = await this.#tryToListen();
     if (error && !this.#isStopped) {
       if (this.#options.hardFail) {
         throw new NodeplaneError('ERR_CONFIG', `The ${name} cannot listen on ${where}`, { cause: error });
       }
-      // What goes on is told once: an agent beside another one would write nothing else into the log.
-      const isNews = error.message !== this.#told;
-      this.#told = error.message;
-      logger[isNews ? 'error' : 'debug'](
-        { address: where, err: error, ...remedyOf(error, address) },
-        `The ${name} cannot listen on ${where}; trying again every ${RETRY_MS / 1000} s`,
-      );
+      const message = `The ${name} cannot listen on ${where}; trying again every ${RETRY_MS / 1000} s`;
+      this.#trouble.tell(error, message, { address: where, ...remedyOf(error, address) });
       this.#retry = clock.setTimer(() => this.start(), RETRY_MS);
     }
   }
@@ -82,7 +77,7 @@ export class HttpServer {
     if (this.#listener) return undefined;
     try {
       this.#listener = await this.#listen();
-      this.#told = '';
+      this.#trouble.over();
       logger.info({ address: formatBindAddress(address) }, `The ${name} listens`);
       return undefined;
     } catch (error) {

@@ -4,14 +4,13 @@ import {
   type Clock,
   type ComparedPart,
   type Drift,
-  errorText,
   nothingToCompare,
   type Timer,
 } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listSysctls } from '../../../sys/index.ts';
-import type { Logger } from '../../logger.ts';
+import { LastingTrouble, type Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 import { JumpPace } from './jump-pace.ts';
 import { ObstacleWatch } from './obstacle-watch.ts';
@@ -58,11 +57,12 @@ export class FeatureGuard implements ComparedPart {
   #checking: Promise<void> = Promise.resolve();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
-  /** Why it could not be, or what is in the way could not be looked for, as told. */
-  #told = '';
+  /** Of checks, and of looks for what is in the way. */
+  readonly #trouble: LastingTrouble;
 
   constructor(options: FeatureGuardOptions) {
     this.#options = options;
+    this.#trouble = new LastingTrouble(options.logger);
     this.#obstacles = new ObstacleWatch(options);
   }
 
@@ -172,7 +172,7 @@ export class FeatureGuard implements ComparedPart {
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
       this.#tellObstacles(() => obstaclesOf(nftables, rules));
-      this.#told = '';
+      this.#trouble.over();
     } catch (error) {
       this.#failure = error;
       this.#tellFailure(error);
@@ -180,13 +180,8 @@ export class FeatureGuard implements ComparedPart {
     }
   }
 
-  /** Once while the reason lasts. */
   #tellFailure(error: unknown): void {
-    const reason = errorText(error);
-    if (reason !== this.#told) {
-      this.#options.logger.error({ err: error }, 'The rules of pods cannot be looked after; it is tried again');
-    }
-    this.#told = reason;
+    this.#trouble.tell(error, 'The rules of pods cannot be looked after; it is tried again');
   }
 
   #tellObstacles(look: () => readonly string[] | undefined): void {

@@ -1,6 +1,6 @@
 import { isForwarding, loadLinkDrift } from '../../../cni/index.ts';
-import { type Clock, errorText, type IpFamily, inBackground, type Timer } from '../../../core/index.ts';
-import type { Logger } from '../../logger.ts';
+import { type Clock, type IpFamily, inBackground, type Timer } from '../../../core/index.ts';
+import { LastingTrouble, type Logger } from '../../logger.ts';
 import { notedLinks } from './look-at-links.ts';
 
 export interface ForwardingGuardOptions {
@@ -27,11 +27,12 @@ export class ForwardingGuard {
   readonly #unneeded = new Set<IpFamily>();
   #timer: Timer | undefined;
   #stopped = false;
-  /** Why it cannot be switched on, as it was told. */
-  #told = '';
+  /** It cannot be switched on. */
+  readonly #trouble: LastingTrouble;
 
   constructor(options: ForwardingGuardOptions) {
     this.#options = options;
+    this.#trouble = new LastingTrouble(options.logger);
   }
 
   /** Looks now, and every few seconds from then on. */
@@ -81,13 +82,9 @@ export class ForwardingGuard {
         enableForwarding(families);
         logger.warn({ families }, 'Somebody switched off that this node forwards packets of its pods; it is on again');
       }
-      this.#told = '';
+      this.#trouble.over();
     } catch (error) {
-      const reason = errorText(error);
-      if (reason !== this.#told) {
-        logger.error({ err: error }, 'This node does not forward packets of its pods, and that cannot be mended');
-      }
-      this.#told = reason;
+      this.#trouble.tell(error, 'This node does not forward packets of its pods, and that cannot be mended');
     }
     this.#later(BETWEEN_LOOKS_MS, () => this.start());
   }
