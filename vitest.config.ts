@@ -1,5 +1,7 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/lab/patience.ts';
+import { SpreadFiles } from './test/spread-files.ts';
 
 const SETUP = ['test/fixed-seed.ts'];
 const ALONE = 'test/vm/alone/*.test.ts';
@@ -31,6 +33,7 @@ const VM = {
 // runtimes (scripts/setup) too.
 export default defineConfig({
   test: {
+    sequence: { sequencer: SpreadFiles },
     // Each project, and the VM with its slow processors, would transform the same modules anew. Files are named by what is in them.
     experimental: { fsModuleCache: true, fsModuleCachePath: '.cache/vitest' },
     projects: [
@@ -41,6 +44,8 @@ export default defineConfig({
           include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'],
           // Loading the same modules for each file anew took longer than the tests.
           isolate: false,
+          // Of vitest's own one of two processors did nothing for half of the time.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           // The slowest take 4 s on a quiet machine.
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -52,7 +57,9 @@ export default defineConfig({
           include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'],
           ...KERNEL,
           // With two files at a time two processors did nothing for half of the time: many tests wait for what must not come.
-          maxWorkers: 4,
+          maxWorkers: 6,
+          // Vitest wants one for each number of workers.
+          sequence: { groupOrder: 1 },
         },
       },
       {

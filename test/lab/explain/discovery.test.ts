@@ -40,9 +40,15 @@ function forget(): void {
   }
   node.namespace.run('conntrack', '-F');
 }
-/** The end of an earlier connection may have it look for somebody whom it had just forgotten. */
-const nodeHasAsked = () =>
-  node.namespace.run('ip', '-6', 'neigh', 'show', 'nud', 'failed', 'nud', 'incomplete').trim() !== '';
+/** Who is known, or looked for, to whom. */
+const acquaintances = () =>
+  [node, web, client, outside].map(({ namespace }) => {
+    const shown = JSON.parse(namespace.run('ip', '-6', '-j', 'neigh', 'show')) as {
+      dst: string;
+      lladdr?: string;
+    }[];
+    return shown.map(({ dst, lladdr }) => `${dst} ${lladdr}`).sort();
+  });
 const knows = (host: Host, ip: string, device: string, whose: Host, its: string) =>
   host.namespace.run('ip', 'neigh', 'replace', ip, 'lladdr', macOf(whose, its), 'dev', device, 'nud', 'reachable');
 const nodeKnows = (pod: Host, ip: string) => knows(node, ip, 'cni0', pod, 'eth0');
@@ -67,9 +73,13 @@ const QUESTIONS: readonly (readonly [Host, string, string, number, string])[] = 
 /** Once with nobody known to anybody, but for what is told, before it is asked; and the same before the connection. */
 async function compare([host, source, ip, at, destination]: (typeof QUESTIONS)[number], known: () => void) {
   let answer: Answer | undefined;
-  for (let tries = 0; !answer || (nodeHasAsked() && tries < 10); tries++) {
+  let [before, after] = ['', ''];
+  // The end of an earlier connection may have somebody look for, or hear of, whom he had just forgotten.
+  for (let tries = 0; !answer || (before !== after && tries < 10); tries++) {
     for (const step of [forget, known]) step();
+    before = JSON.stringify(acquaintances());
     [answer] = await world.askHere([{ destination, source }]);
+    after = JSON.stringify(acquaintances());
   }
   for (const step of [forget, known]) step();
   const verdict = (await answers(host, ip, at)) ? 'works' : 'fails';
