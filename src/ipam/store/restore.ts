@@ -2,7 +2,7 @@ import type { IpAddress } from '../../core/index.ts';
 import { withFileLock } from '../../sys/index.ts';
 import { isMadeHere, type KernelState } from './collect.ts';
 import type { ReservationDirectory } from './directory.ts';
-import { Journal, type JournalEntry } from './journal.ts';
+import { Journal } from './journal.ts';
 import { formatRecord, isOwnOrDamaged, type Owner } from './record.ts';
 import { directoryAt, guarded, type StoreLocation } from './store.ts';
 
@@ -41,13 +41,14 @@ export function restoreReservations(location: StoreLocation, hasLink: KernelStat
 }
 
 function lostIn(directory: ReservationDirectory, hasLink: KernelState['hasLink']): Restored[] {
-  const standing = (entry: JournalEntry) => isMadeHere(entry) && hasLink(entry.name);
-  const entries = new Journal(directory.path).list();
-  return entries.filter(standing).flatMap(({ owner, addresses }) => {
-    const isLost = (address: IpAddress) => {
+  return new Journal(directory.path).list().flatMap((entry) => {
+    const { name, owner, addresses } = entry;
+    const lost = addresses.filter((address) => {
       const content = directory.content(address) ?? '';
       return content.trim() !== formatRecord(owner) && isOwnOrDamaged(content, owner);
-    };
-    return addresses.filter(isLost).map((address) => ({ owner, address }));
+    });
+    // The kernel is asked about those alone that have lost something: nearly always none.
+    const isStanding = lost.length > 0 && isMadeHere(entry) && hasLink(name);
+    return isStanding ? lost.map((address) => ({ owner, address })) : [];
   });
 }
