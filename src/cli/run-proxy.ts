@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { cleanup, initialise, runAgent } from '../agent/index.ts';
 import { type Program, readCommandLine } from '../config/index.ts';
+import { readGivenFile } from '../core/index.ts';
 import { writeErr, writeOut } from './standard-output.ts';
 import { BUILD, VERSION } from './version.ts';
 
@@ -15,7 +16,7 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
   // As they were at the start: a change of one ends the process.
   const texts = new Map<string, string>();
   const readFile = (path: string): string => {
-    const text = texts.get(path) ?? readFileSync(path, 'utf8');
+    const text = texts.get(path) ?? readGivenFile(path).toString('utf8');
     texts.set(path, text);
     return text;
   };
