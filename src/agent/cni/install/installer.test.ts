@@ -45,12 +45,14 @@ afterEach(async () => {
 });
 
 const conflist = () => join(folder, 'net.d', CONFLIST_FILE);
+/** The disk has a time of its own. */
+const installed = () => expect.poll(() => installer.whyNotInstalled(), { timeout: 10_000 }).toBeUndefined();
 const levels = () => lines.filter(({ reason }) => reason?.includes(UNKNOWN)).map(({ level }) => level);
 
 describe('what somebody removes or changes', () => {
   // inotify's events come in real time, what follows from them by the clock.
   const soon = async (isSo: () => boolean) => {
-    await expect.poll(async () => clock.advance(50).then(isSo), { interval: 5 }).toBe(true);
+    await expect.poll(async () => clock.advance(50).then(isSo), { interval: 5, timeout: 10_000 }).toBe(true);
   };
   let began: number;
   const elapsed = () => clock.now() - began;
@@ -101,6 +103,7 @@ describe('what keeps the configuration from being installed', () => {
     expect(existsSync(conflist())).toBe(false);
     objection = undefined;
     await clock.advance(2 * SECOND);
+    await installed();
     expect(JSON.parse(readFileSync(conflist(), 'utf8')).name).toBe('nodeplane');
     expect(lines.every(({ level }) => level === INFO)).toBe(true);
   });
@@ -111,6 +114,7 @@ describe('what keeps the configuration from being installed', () => {
     expect(levels()).toEqual([INFO, WARN]);
     objection = undefined;
     await clock.advance(100 * SECOND);
+    await installed();
     objection = UNKNOWN;
     await clock.advance(300 * SECOND);
     expect(levels()).toEqual([INFO, WARN, INFO, WARN]);

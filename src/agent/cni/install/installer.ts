@@ -108,11 +108,11 @@ export class CniInstaller {
     this.#watch();
     let trouble = '';
     try {
-      installPlugin(this.#options);
+      await installPlugin(this.#options);
       const objection = await this.#options.objection();
       if (objection === undefined) {
         this.#waiting = undefined;
-        this.#installConflist();
+        await this.#installConflist();
       } else {
         trouble = `An ADD would fail: ${objection}`;
         this.#waitFor(trouble);
@@ -143,7 +143,7 @@ export class CniInstaller {
     if (!this.#stopped) for (const watch of this.#watches) attempt(() => watch.refresh());
   }
 
-  #installConflist(): void {
+  async #installConflist(): Promise<void> {
     const { confDir, conflist, logger } = this.#options;
     mkdirSync(confDir, { recursive: true, mode: 0o755 });
     const path = join(confDir, CONFLIST_FILE);
@@ -151,7 +151,7 @@ export class CniInstaller {
       this.#installed = true;
       return;
     }
-    placeFile(path, Buffer.from(conflist.text), 0o644);
+    await placeFile(path, Buffer.from(conflist.text), 0o644);
     wakeWatchers(confDir);
     const wasInstalled = this.#installed;
     this.#installed = true;
