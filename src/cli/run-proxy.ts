@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { cleanup, initialise, runAgent } from '../agent/index.ts';
-import { type Program, readCommandLine } from '../config/index.ts';
+import { type LoadedFile, type Program, readCommandLine } from '../config/index.ts';
 import { readGivenFile } from '../core/index.ts';
 import { writeErr, writeOut } from './standard-output.ts';
 import { BUILD, VERSION } from './version.ts';
@@ -24,8 +24,14 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
   const outcome = readCommandLine(argv, surroundings);
   const inMode = (mode: string) => {
     const other = readCommandLine(argv, { ...surroundings, mode });
-    if (other.action === 'run') return other.config;
-    return 'output' in other ? other.output.stderr.trim() : other.action;
+    return other.action === 'run' ? other.config : whyNot(other);
+  };
+  const objectionTo = (file: LoadedFile) => {
+    const other = readCommandLine(argv, {
+      ...surroundings,
+      readFile: (path) => (path === file.path ? file.text : readFile(path)),
+    });
+    return other.action === 'run' ? undefined : whyNot(other);
   };
   switch (outcome.action) {
     case 'help':
@@ -45,6 +51,11 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       await initialise(outcome.config);
       return;
     case 'run':
-      await runAgent({ ...outcome, argv, program, build: BUILD, inMode });
+      await runAgent({ ...outcome, argv, program, build: BUILD, inMode, objectionTo });
   }
+}
+
+/** In words. */
+function whyNot(outcome: ReturnType<typeof readCommandLine>): string {
+  return 'output' in outcome ? outcome.output.stderr.trim() : outcome.action;
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { createLab, removeAll } from '../lab.ts';
@@ -35,3 +35,28 @@ it.each(['--config', '--kubeconfig', '--cni-conflist'])('a FIFO as %s ends the s
   await expect.poll(() => status, { timeout: patient(10_000) }).toBe(1);
   expect(said).toMatch(/"[^"]*fifo\\?".*it is a FIFO, and a file is needed/);
 });
+
+it.each(['nodeplane', 'kube-proxy'] as const)(
+  '%s goes on when its file is changed into one that cannot be used',
+  async (program) => {
+    const lab = createLab();
+    const node = lab.addNode({ name: 'node-1' });
+    const [file, manifests] = [join(lab.folder, 'config.conf'), join(lab.folder, 'manifests')];
+    mkdirSync(manifests);
+    const text = (mode: string) =>
+      `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ${mode}\n`;
+    writeFileSync(file, text('nftables'));
+    const spread = program === 'kube-proxy' ? [] : ['--config-change-spread', '0s'];
+    const given = program === 'kube-proxy' ? ['--master', 'http://127.0.0.1:1'] : ['--manifests', manifests];
+    const agent = await node.startAgent({ program, until: 'live', flags: ['--config', file, ...given, ...spread] });
+    const told = () => agent.logs().filter(({ msg }) => String(msg).includes('going on with the one before'));
+    for (const wrong of [text('nftable'), 'half: [']) {
+      const before = told().length;
+      writeFileSync(file, wrong);
+      await expect.poll(() => told().length, { timeout: patient(10_000) }).toBe(before + 1);
+    }
+    expect(told()[0]).toMatchObject({ level: 'error', reason: expect.stringContaining('nftable') });
+    writeFileSync(file, text('iptables'));
+    expect(await agent.ended).toBe(1);
+  },
+);
