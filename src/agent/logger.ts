@@ -1,6 +1,6 @@
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import type { KubeProxyConfig } from '../config/index.ts';
-import { errorText } from '../core/index.ts';
+import { type Clock, errorText, Pace } from '../core/index.ts';
 import { textLine } from './log-line.ts';
 
 export type { Logger };
@@ -51,6 +51,38 @@ export class LastingTrouble {
   /** The next one is told, whatever it is. */
   over(): void {
     this.#told = '';
+  }
+}
+
+/** Two programs that undo each other's work do so every second. */
+const REPEATED = { atOnce: 3, eachMs: 60_000 };
+
+/** Tells of what happens again and again: a few times at once, and once a minute then, with how many times it happened meanwhile. */
+export class RepeatedNews {
+  readonly #logger: Logger;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #pace = new Pace(REPEATED);
+  #untold = 0;
+
+  constructor(logger: Logger, clock: Pick<Clock, 'now'>) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /**
+   * Of each time; those that are not told at `level` are at debug level.
+   *
+   * @param fields of the line, besides `times`
+   * @returns whether it was told
+   */
+  tell(level: 'info' | 'warn', fields: object, message: string): boolean {
+    const now = this.#clock.now();
+    const isTold = this.#pace.leftMs(now) === 0;
+    const times = this.#untold + 1;
+    this.#untold = isTold ? 0 : times;
+    if (isTold) this.#pace.passed(now);
+    this.#logger[isTold ? level : 'debug']({ ...fields, ...(times > 1 && { times }) }, message);
+    return isTold;
   }
 }
 

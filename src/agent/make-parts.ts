@@ -6,12 +6,13 @@ import { ControlPart } from './control/control-part.ts';
 import { diffPages } from './diff/diff-pages.ts';
 import { EvidencePart } from './evidence/index.ts';
 import { ExplainPart } from './explain/explain-part.ts';
+import { leftNetwork } from './left/left-network.ts';
+import { leftRoutes } from './left/left-routes.ts';
 import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
 import { OwnNodePart } from './own-node-part.ts';
 import { type Part, type PartContext, podStanding } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
-import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 import { writesPage } from './standby/agent-at-work.ts';
@@ -62,10 +63,10 @@ export function makeParts(options: PartsOptions): AgentParts {
   const context: PartContext = { ...shared, announcer: ownNode.announcer };
   // The kernel tells what happens only once: this one begins first.
   const evidence = new EvidencePart(context);
-  const left = new LeftRoutes(shared);
+  const left = { routes: leftRoutes(shared), network: leftNetwork(shared) };
   const services = new ServicesPart({ context, machineFamilies, observers: options.proxyObservers });
   // Of the others the one that writes our Node ends last; what an earlier agent left is looked at before anybody removes it.
-  const parts: Part[] = [evidence, ownNode, left];
+  const parts: Part[] = [evidence, ownNode, left.routes, left.network];
   if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
   parts.push(services);
   let addresses: StatusSources['addresses'];
@@ -91,7 +92,8 @@ export function makeParts(options: PartsOptions): AgentParts {
     standsByFor: options.standsByFor,
     api: client && (() => ({ server: client.server.href, watches: options.watches() })),
     routes,
-    leftRoutes: () => left.found(),
+    leftRoutes: () => left.routes.found(),
+    leftNetwork: () => left.network.found(),
     addresses,
     pods: () => podStanding(parts),
     ruleChanges: () => evidence.ruleChanges(),

@@ -29,6 +29,8 @@ export interface AgentWork {
   readonly build: Build;
   /** The configuration in another mode, or why there is none, in words. */
   readonly inMode: (mode: string) => KubeProxyConfig | string;
+  /** Why nobody could start with the configuration file as it is given here, in words; undefined: one could. */
+  readonly objectionTo: (file: LoadedFile) => string | undefined;
 }
 
 /**
@@ -127,7 +129,7 @@ async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
 /** As kube-proxy, whose command line has no such setting, `kube-proxy` ends at once. */
 function watchConfig(
   file: LoadedFile,
-  { program, config }: AgentWork,
+  { program, config, objectionTo }: AgentWork,
   logger: Logger,
   ended: (reason: Error) => void,
 ): void {
@@ -139,5 +141,10 @@ function watchConfig(
     }
   };
   const spreadMs = program === 'kube-proxy' ? 0 : config.configChangeSpreadMs;
-  new ConfigWatch({ file, files: systemFiles, clock: systemClock, spreadMs, putOff, ended }).start();
+  const refused = (reason: string) => {
+    logger.error({ reason }, 'The configuration file has changed and cannot be used: going on with the one before');
+  };
+  const objection = (text: string) => objectionTo({ ...file, text });
+  const options = { file, files: systemFiles, clock: systemClock, spreadMs, putOff, objection, refused, ended };
+  new ConfigWatch(options).start();
 }

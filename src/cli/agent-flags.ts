@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
+import { readGivenFile } from '../core/index.ts';
 import { VERSION } from './version.ts';
 
 /** What an agent's flags say. */
@@ -18,7 +18,7 @@ export function readAgentFlags(argv: readonly string[]): AgentFlags | string {
   const outcome = readCommandLine(argv, {
     program: 'nodeplane agent',
     version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => readGivenFile(path).toString('utf8'),
     hostname: hostname(),
   });
   if (outcome.action === 'run') return outcome;

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { cleanup, initialise, runAgent } from '../agent/index.ts';
-import { type Program, readCommandLine } from '../config/index.ts';
+import { type LoadedFile, type Program, readCommandLine } from '../config/index.ts';
+import { readGivenFile } from '../core/index.ts';
 import { writeErr, writeOut } from './standard-output.ts';
 import { BUILD, VERSION } from './version.ts';
 
@@ -15,7 +16,7 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
   // As they were at the start: a change of one ends the process.
   const texts = new Map<string, string>();
   const readFile = (path: string): string => {
-    const text = texts.get(path) ?? readFileSync(path, 'utf8');
+    const text = texts.get(path) ?? readGivenFile(path).toString('utf8');
     texts.set(path, text);
     return text;
   };
@@ -23,8 +24,14 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
   const outcome = readCommandLine(argv, surroundings);
   const inMode = (mode: string) => {
     const other = readCommandLine(argv, { ...surroundings, mode });
-    if (other.action === 'run') return other.config;
-    return 'output' in other ? other.output.stderr.trim() : other.action;
+    return other.action === 'run' ? other.config : whyNot(other);
+  };
+  const objectionTo = (file: LoadedFile) => {
+    const other = readCommandLine(argv, {
+      ...surroundings,
+      readFile: (path) => (path === file.path ? file.text : readFile(path)),
+    });
+    return other.action === 'run' ? undefined : whyNot(other);
   };
   switch (outcome.action) {
     case 'help':
@@ -44,6 +51,11 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       await initialise(outcome.config);
       return;
     case 'run':
-      await runAgent({ ...outcome, argv, program, build: BUILD, inMode });
+      await runAgent({ ...outcome, argv, program, build: BUILD, inMode, objectionTo });
   }
+}
+
+/** In words. */
+function whyNot(outcome: ReturnType<typeof readCommandLine>): string {
+  return 'output' in outcome ? outcome.output.stderr.trim() : outcome.action;
 }

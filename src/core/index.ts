@@ -23,6 +23,7 @@ export {
   KernelError,
   NodeplaneError,
 } from './errors.ts';
+export { FolderWatch } from './folder-watch.ts';
 export {
   type Cidr,
   cidrContains,
@@ -65,6 +66,8 @@ export {
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip/ip-protocols.ts';
 export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
+export { Pace, type PaceOptions, REPAIRS } from './pace.ts';
+export { readGivenFile } from './read-file.ts';
 export { type Removal, Removals } from './removals.ts';
 export { compareText, insertSorted, lowerBound, type Order, removeSorted, sameTexts } from './sorted.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';

@@ -27,9 +27,11 @@ export {
   addressesHeld,
   beginDeletion,
   completeAttachment,
+  isNoted,
   journalEntry,
   noteAttachment,
   release,
   reserve,
+  type StandingAttachment,
   type StoreLocation,
 } from './store/store.ts';

@@ -56,6 +56,17 @@ describe('ForeignWatch', () => {
     expect(told()).toBe(2);
   });
 
+  it('tells of somebody who does not cease once a second', async () => {
+    const { clock, watch, tell, told } = setup();
+    watch.start(5);
+    for (let ms = 0; ms < 10_000; ms += 100) {
+      tell('nodeplane', false);
+      await clock.advance(100);
+    }
+    expect(told()).toBeGreaterThanOrEqual(10);
+    expect(told()).toBeLessThanOrEqual(13);
+  });
+
   it('says nothing about ourselves, other tables, and the other family', async () => {
     const { clock, watch, tell, told } = setup();
     watch.start(5);

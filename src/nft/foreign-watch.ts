@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../core/index.ts';
-import { attempt } from '../core/index.ts';
+import { attempt, Pace, REPAIRS } from '../core/index.ts';
 import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
 
 /** Opens the kernel's stream of changes; `close` ends it. Of what this process changes the generations alone need be told. */
@@ -9,7 +9,7 @@ export interface ForeignWatchOptions {
   readonly watch: WatchNftables;
   readonly tables: readonly TableRef[];
   readonly clock: Clock;
-  /** Several changes within this time are told as one. */
+  /** Several changes within this time are told as one; where they never end, those within a second. */
   readonly debounceMs: number;
   /** The ruleset's generation now. */
   readonly generation: () => number;
@@ -23,6 +23,7 @@ export class ForeignWatch {
   #stream: { close(): void } | undefined;
   #touched = false;
   #timer: Timer | undefined;
+  readonly #pace = new Pace(REPAIRS);
   /** The ruleset's generation after our last commit. */
   #ownGeneration: number | undefined;
   /** Generations of which all was heard, and between which nobody else changed the tables. */
@@ -110,9 +111,11 @@ export class ForeignWatch {
 
   #tell(): void {
     const { clock, debounceMs, changed } = this.#options;
+    const waitMs = Math.max(debounceMs, this.#pace.leftMs(clock.now()));
     this.#timer ??= clock.setTimer(() => {
       this.#timer = undefined;
+      this.#pace.passed(clock.now());
       changed();
-    }, debounceMs);
+    }, waitMs);
   }
 }

@@ -35,6 +35,6 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
   // What the mode sets once for the node. Its metrics are nobody's here.
   prepared?.begin(new Registry());
   setUpNode(config, logger);
-  if (cni) installPlugin({ binDir: cni.binDir, plugin: readHostPlugin(), logger });
+  if (cni) await installPlugin({ binDir: cni.binDir, plugin: readHostPlugin(), logger });
   logger.info({ mode, cni: cni !== undefined }, 'The node is set up for an agent with fewer privileges');
 }

@@ -1,10 +1,11 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
 
 /** A logger, and what it was told. */
 function lines() {
-  const told: object[] = [];
+  const told: Record<string, unknown>[] = [];
   const logger = pino({ base: null, timestamp: false }, { write: (line: string) => void told.push(JSON.parse(line)) });
   return { logger, told };
 }
@@ -29,9 +30,37 @@ it('makes an Event on the Service of what cannot be used of it, and none when th
   ]);
 });
 
+it('tells of changes by others a few times, and once a minute then with how many there were; their repairs with them', async () => {
+  const { logger, told } = lines();
+  const clock = new FakeClock();
+  const observe = logProxyEvents(logger, clock);
+  const drifts = [{ object: 'chain services', difference: 'changed' }] as const;
+  const repaired = {
+    kind: 'syncFinished',
+    family: 'IPv4',
+    at: 1,
+    full: true,
+    seconds: 0.5,
+    commit: undefined,
+    deltaSize: 0,
+    triggerTimes: [],
+    noLocalEndpoints: { internal: 0, external: 0 },
+    restrictedServices: { taken: 0, refused: 0, limit: 0 },
+  } as const;
+  for (let second = 0; second < 90; second++) {
+    observe({ kind: 'driftFound', family: 'IPv4', at: 1, drifts });
+    observe(repaired);
+    await clock.advance(1000);
+  }
+  const msgs = told.filter(({ level }) => Number(level) > 20);
+  expect(msgs.filter(({ msg }) => msg === 'Synced')).toHaveLength(4);
+  const changed = msgs.filter(({ msg }) => String(msg).startsWith('Somebody changed our rules'));
+  expect(changed.map(({ times }) => times)).toEqual([undefined, undefined, undefined, 58]);
+});
+
 it('says of a sync what was written, whose it is, and how long it took', () => {
   const { logger, told } = lines();
-  const observe = logProxyEvents(logger);
+  const observe = logProxyEvents(logger, new FakeClock());
   const objects = { elements: { total: 8, written: 3 }, rules: { total: 88, written: 0 } };
   observe({
     kind: 'syncFinished',

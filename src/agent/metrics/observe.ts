@@ -1,10 +1,13 @@
-import { driftText } from '../../core/index.ts';
+import { type Clock, driftText, type IpFamily } from '../../core/index.ts';
 import type { EventRecorder, RecordedEvent, SourceProblem } from '../../kube/index.ts';
 import type { Commit, ProxyObserver } from '../../proxy/index.ts';
-import type { Logger } from '../logger.ts';
+import { type Logger, RepeatedNews } from '../logger.ts';
 
 /** Writes what the proxy does into the log: one line for what an operator wants to see, the rest at debug level. */
-export function logProxyEvents(logger: Logger): ProxyObserver {
+export function logProxyEvents(logger: Logger, clock: Pick<Clock, 'now'>): ProxyObserver {
+  const changed = new Map<IpFamily, RepeatedNews>();
+  /** Families whose next sync repairs what was not told. */
+  const quiet = new Set<IpFamily>();
   return (event) => {
     const { kind, family } = event;
     switch (kind) {
@@ -19,7 +22,8 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
           seconds,
           kernelSeconds: commit?.kernelSeconds ?? 0,
         };
-        if (full || deltaSize > 0) logger.info(figures, 'Synced');
+        const isQuiet = quiet.delete(family);
+        if ((full && !isQuiet) || deltaSize > 0) logger.info(figures, 'Synced');
         else logger.debug(figures, 'Synced, nothing to write');
         break;
       }
@@ -44,16 +48,18 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
         if (event.ports.length === 0) logger.info({ family }, 'No Service port is refused any more');
         break;
       }
-      case 'driftFound':
-        logger.warn(
-          {
-            family,
-            drifts: event.drifts.slice(0, 20).map(driftText),
-            count: event.drifts.length,
-          },
+      case 'driftFound': {
+        const { drifts } = event;
+        const news = changed.get(family) ?? new RepeatedNews(logger, clock);
+        changed.set(family, news);
+        const isTold = news.tell(
+          'warn',
+          { family, drifts: drifts.slice(0, 20).map(driftText), count: drifts.length },
           'Somebody changed our rules; repairing them (`nodeplane status` names who changed nf_tables last)',
         );
+        if (!isTold) quiet.add(family);
         break;
+      }
       case 'verifyFailed':
         logger.warn({ family, err: event.error }, 'The rules could not be compared with the kernel');
         break;

@@ -90,14 +90,14 @@ export class ServicesPart implements Part {
     this.health.nodeChanged(undefined);
     this.health.setPrepared(false);
     this.#observers = [
-      logProxyEvents(logger),
+      logProxyEvents(logger, clock),
       ...options.observers,
       this.metrics.observe,
       this.health.observe,
       ({ kind, family }) => void (kind === 'syncFinished' && this.#complete.add(family)),
       ...(recorder ? [recordProxyEvents(recorder), recordTroubles(recorder, clock)] : []),
     ];
-    this.#localhost = localhostMetrics(registry, logger);
+    this.#localhost = localhostMetrics(registry, logger, clock);
     this.#cleaned = flowMetrics(registry, logger);
     const families = () => this.planned();
     this.#clashes = new NodePortClashes({ nodeName: config.nodeName, families, clock, logger, recorder });

@@ -47,6 +47,7 @@ const page = new StatusPage(
         routes: undefined,
         pods: () => ({ lacks: '', obstacles: [], differences: [] }),
         leftRoutes: () => '',
+        leftNetwork: () => '',
         addresses: undefined,
         ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:11249' },
         commands,

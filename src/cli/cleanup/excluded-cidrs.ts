@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { readCommandLine } from '../../config/index.ts';
-import { type Cidr, NodeplaneError, parseCidr } from '../../core/index.ts';
+import { type Cidr, NodeplaneError, parseCidr, readGivenFile } from '../../core/index.ts';
 
 /** Where the addresses of other people's virtual servers are named. */
 export interface ExcludedCidrsFlags {
@@ -26,7 +25,7 @@ function readExcluded(path: string): readonly string[] {
   const outcome = readCommandLine(['--cleanup', '--config', path], {
     program: 'nodeplane agent',
     version: '',
-    readFile: (file) => readFileSync(file, 'utf8'),
+    readFile: (file) => readGivenFile(file).toString('utf8'),
     hostname: '',
   });
   if (outcome.action === 'cleanup') return outcome.config.effective.ipvs.excludeCIDRs ?? [];

@@ -3,11 +3,13 @@ import { NodeplaneError } from '../../core/index.ts';
 import {
   formatCollected,
   type IpamConfig,
+  isNoted,
   noteAttachment,
   type PlannedReservation,
   readResolvConf,
   release,
   reserve,
+  type StandingAttachment,
 } from '../../ipam/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { storeLocation } from '../config/config.ts';
@@ -66,8 +68,10 @@ async function assignNatively(
   const dns = ipam.resolvConf ? readResolvConf(ipam.resolvConf) : {};
   const location = storeLocation(header);
   const { rangeSets, exclude, requested } = ipam;
+  const standing = isNoted(location) ? [] : await attachmentsInKernel(attaching);
   const request = {
     ...recordOf(attaching),
+    standing,
     rangeSets,
     excluded,
     exclude,
@@ -89,6 +93,20 @@ async function assignNatively(
   undo.add('reserve addresses', () => void release(location, key.owner, key.hostName));
   failpoint('reserved');
   return { ips: reservations.map(ipOf), routes: ipam.routes, dns };
+}
+
+/** Nearly always the network is new, and there are none. */
+async function attachmentsInKernel({ key, host, warn }: Attaching): Promise<readonly StandingAttachment[]> {
+  const { standingAttachments } = await import('./standing.ts');
+  const standing = standingAttachments(host, key.network);
+  const [first] = standing;
+  if (first) {
+    const text = `the first "${first.owner.containerId}"`;
+    warn(
+      `The address reservations of network "${key.network}" were removed under running pods; those of ${standing.length}, ${text}, are made again`,
+    );
+  }
+  return standing;
 }
 
 function ipOf({ address, range }: PlannedReservation): AssignedAddresses['ips'][number] {

@@ -51,16 +51,38 @@ describe('ConfigWatch', () => {
     const clock = new FakeClock();
     const ended = vi.fn();
     const putOff = vi.fn();
+    const refused = vi.fn();
+    const objection = (text: string) => (text === 'wrong' ? 'it is wrong' : undefined);
     const file = { path: '/etc/c', text: 'old' };
-    new ConfigWatch({ file, files, clock, ended, putOff, spreadMs: 60_000, random: () => 0.5 }).start();
+    const told = { ended, putOff, objection, refused };
+    new ConfigWatch({ file, files, clock, ...told, spreadMs: 60_000, random: () => 0.5 }).start();
     await clock.advance(1000);
     const write = async (content: string | undefined) => {
       files.content = content;
       files.watched.get('/etc')!.changed();
       await clock.advance(1000);
     };
-    return { clock, ended, putOff, write };
+    return { clock, ended, putOff, refused, write };
   };
+
+  it('goes on with a content that cannot be used, tells of it once, and ends with the next one that can', async () => {
+    const { clock, ended, putOff, refused, write } = await setUpSpread();
+    await write('wrong');
+    await write('wrong');
+    expect(refused.mock.calls).toEqual([['it is wrong']]);
+    await write('old');
+    await write('wrong');
+    expect(refused).toHaveBeenCalledTimes(2);
+    // Also while the end is put off.
+    await write('new');
+    expect(putOff.mock.calls).toEqual([[30_000]]);
+    await write('wrong');
+    await clock.advance(60_000);
+    expect(ended).not.toHaveBeenCalled();
+    await write('new');
+    await clock.advance(60_000);
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
 
   it('puts the end off by a part of the spread, once, however often the file changes meanwhile', async () => {
     const { clock, ended, putOff, write } = await setUpSpread();

@@ -24,6 +24,10 @@ export interface ConfigWatchOptions {
   readonly random?: () => number;
   /** Told in how many milliseconds the process is to end; undefined: not any more, the content is the one in force again. */
   readonly putOff?: (ms: number | undefined) => void;
+  /** Why no process could start with this content, if so: the one that runs goes on with its own then. @default it could */
+  readonly objection?: (text: string) => string | undefined;
+  /** Told of each such content, once while it stays. */
+  readonly refused?: (objection: string) => void;
   /** Called once, when the process should end with this error so that its supervisor starts it anew. */
   readonly ended: (reason: NodeplaneError) => void;
 }
@@ -34,7 +38,8 @@ export interface ConfigWatchOptions {
  *
  * kube-proxy watches the file itself for writes and renames. It misses the update of a mounted ConfigMap, where the kubelet
  * puts a new folder under the link `..data`, and takes a write of the same content for a change. Here the folders are watched
- * and the contents compared. A file that is gone is no change, as in kube-proxy: there is nothing to start again with.
+ * and the contents compared. A file that is gone is no change, as in kube-proxy: there is nothing to start again with. Nor is one
+ * that cannot be used, with which kube-proxy would end and not come back: a mistake in a ConfigMap reaches all nodes of a cluster.
  */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
@@ -44,6 +49,8 @@ export class ConfigWatch {
   #ending: Timer | undefined;
   /** The content at the last look, if the file was there. */
   #seen: string | undefined;
+  /** The last content that cannot be used, until there is another. */
+  #refused: string | undefined;
   #over = false;
 
   constructor(options: ConfigWatchOptions) {
@@ -99,6 +106,7 @@ export class ConfigWatch {
     const now = attempt(() => files.readFile(file.path));
     const settled = now === this.#seen;
     this.#seen = now;
+    if (now !== this.#refused) this.#refused = undefined;
     if (now === undefined || now === file.text) {
       this.#stay();
       return;
@@ -107,7 +115,7 @@ export class ConfigWatch {
       this.#noticed();
       return;
     }
-    if (this.#ending) return;
+    if (this.#refuses(now) || this.#ending) return;
     const { spreadMs = 0, random = Math.random, putOff } = this.#options;
     const text = `content of the proxy server's configuration file was updated: "${file.path}"`;
     const end = () => this.#end(new NodeplaneError('ERR_CONFIG', text));
@@ -118,6 +126,17 @@ export class ConfigWatch {
     const ms = Math.floor(spreadMs * random());
     putOff?.(ms);
     this.#ending = this.#options.clock.setTimer(end, ms);
+  }
+
+  #refuses(text: string): boolean {
+    const { objection, refused } = this.#options;
+    const reason = objection?.(text);
+    if (reason === undefined) return false;
+    this.#ending?.cancel();
+    this.#ending = undefined;
+    if (text !== this.#refused) refused?.(reason);
+    this.#refused = text;
+    return true;
   }
 
   /** There is nothing to start anew with: an end that was put off does not come. */

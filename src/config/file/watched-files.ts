@@ -1,10 +1,11 @@
-import { readFileSync, realpathSync, watch } from 'node:fs';
+import { realpathSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
+import { readGivenFile } from '../../core/index.ts';
 import type { WatchedFiles } from './config-watch.ts';
 
 /** The real file system, watched with inotify. */
 export const systemFiles: WatchedFiles = {
-  readFile: (path) => readFileSync(path, 'utf8'),
+  readFile: (path) => readGivenFile(path).toString('utf8'),
   foldersOf(path) {
     try {
       // A mounted ConfigMap changes in the first folder (its link ..data), an edited target of a link in the second.

@@ -65,6 +65,11 @@ export class Journal {
     this.path = join(networkDirectory, FOLDER);
   }
 
+  /** Whether anything was noted since the network's directory was made. */
+  exists(): boolean {
+    return existsSync(this.path);
+  }
+
   /** Notes an attachment that is about to be made. Call it with the network's lock held. */
   begin(entry: Omit<JournalEntry, 'complete'>): void {
     const { name, owner, addresses, features, note, maker } = entry;

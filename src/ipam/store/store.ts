@@ -8,7 +8,7 @@ import { type Boot, currentBoot } from './boot.ts';
 import { type Files, ReservationDirectory } from './directory.ts';
 import { type AttachmentNote, Journal, type JournalEntry } from './journal.ts';
 import { DirectoryLookup } from './lookup.ts';
-import { thisMaker } from './maker.ts';
+import { type Maker, thisMaker } from './maker.ts';
 import { type OwnedFile, ownedFiles } from './owned-files.ts';
 import { forgetEarlierBoots } from './reboot.ts';
 import { formatRecord, type Owner, ownershipOf } from './record.ts';
@@ -33,6 +33,11 @@ export interface AttachmentRecord {
   readonly features?: readonly string[];
 }
 
+/** An attachment whose link is there, with the addresses that its interface has. */
+export interface StandingAttachment extends AttachmentRecord {
+  readonly addresses: readonly IpAddress[];
+}
+
 /** What to reserve, and for whom. */
 export interface ReservationRequest extends AttachmentRecord {
   readonly rangeSets: readonly RangeSet[];
@@ -42,6 +47,8 @@ export interface ReservationRequest extends AttachmentRecord {
   readonly exclude?: readonly IpSpan[];
   /** Addresses the runtime asks for. */
   readonly requested?: readonly IpAddress[];
+  /** Those of the network that stand, as the kernel has them. They count where nothing is noted of the network. @default none */
+  readonly standing?: readonly StandingAttachment[];
   /** What to note for these reservations besides. */
   readonly note?: (reservations: readonly PlannedReservation[]) => AttachmentNote | undefined;
 }
@@ -51,6 +58,9 @@ export interface ReservationRequest extends AttachmentRecord {
  * same directory at the same time: the lock and the files are its own. A killed process leaves files that are complete. The
  * disk is not waited for: a loss of power ends the pods too, and `forgetEarlierBoots` gives back whatever comes back of them.
  *
+ * Where all that was noted of the network is gone, because somebody removed its directory under running pods, those that stand
+ * are noted anew first: their addresses would be handed out once more.
+ *
  * An owner that holds addresses by the journal, from an attempt that did not finish, gets those again. Addresses reserved
  * before the last boot are given back first. The cost does not grow with the number of addresses in use.
  *
@@ -58,7 +68,17 @@ export interface ReservationRequest extends AttachmentRecord {
  *   ERR_LOCK_TIMEOUT
  */
 export function reserve(location: StoreLocation, request: ReservationRequest): PlannedReservation[] {
-  const { owner, name, rangeSets, excluded = [], exclude = [], requested = [], features = [], note } = request;
+  const {
+    owner,
+    name,
+    rangeSets,
+    excluded = [],
+    exclude = [],
+    requested = [],
+    features = [],
+    standing = [],
+    note,
+  } = request;
   const directory = directoryAt(location);
   const journal = new Journal(directory.path);
   const plan = (held: readonly IpAddress[]) =>
@@ -77,6 +97,7 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
     return withFileLock(directory.lockPath, () => {
       directory.sweep();
       const boot = (location.boot ?? currentBoot)();
+      if (!journal.exists()) noteStanding(directory, journal, standing, thisMaker(boot));
       forgetEarlierBoots(directory, journal, boot);
       const noted = journal.read(name);
       const held = noted ? ownedFiles(directory, noted).map(({ address }) => address) : [];
@@ -99,6 +120,27 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       return reservations;
     });
   });
+}
+
+/** Whether anything was ever noted of the attachments of a network, and is still there. Without the lock. */
+export function isNoted(location: StoreLocation): boolean {
+  return new Journal(directoryAt(location).path).exists();
+}
+
+/** Call it with the lock held. The notes come last: with the first of them the network is known. */
+function noteStanding(
+  directory: ReservationDirectory,
+  journal: Journal,
+  standing: readonly StandingAttachment[],
+  maker: Maker,
+): void {
+  for (const { owner, addresses } of standing) {
+    for (const address of addresses.filter((one) => !directory.has(one))) directory.add(address, formatRecord(owner));
+  }
+  for (const { name, owner, addresses, features = [] } of standing) {
+    journal.begin({ name, owner, addresses, features, note: undefined, maker });
+    journal.complete(name);
+  }
 }
 
 /**

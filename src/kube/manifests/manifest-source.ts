@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { atOnce, type Clock, errorText, inSlices, NodeplaneError, systemClock, type Timer } from '../../core/index.ts';
+import {
+  atOnce,
+  type Clock,
+  errorText,
+  FolderWatch,
+  inSlices,
+  NodeplaneError,
+  systemClock,
+  type Timer,
+} from '../../core/index.ts';
 import type { Resource } from '../resource.ts';
 import type { ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
-import { FolderWatch } from './folder-watch.ts';
 import type { Manifest } from './manifest-file.ts';
 import { ManifestFolder } from './manifest-folder.ts';
 import { kindsOf } from './manifest-kinds.ts';

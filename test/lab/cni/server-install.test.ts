@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   watch,
   writeFileSync,
@@ -12,6 +13,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createNamespace, own, removeAll } from '../namespace.ts';
+import { patient } from '../patience.ts';
 import { builtProgram } from '../programs.ts';
 import { createServedNode, type ServedNode } from './served-node.ts';
 
@@ -77,6 +79,21 @@ describe('the agent', () => {
     agent = await served.startAgent();
     await expect.poll(() => readFileSync(served.conflist, 'utf8')).not.toBe('{"half":');
     expect(JSON.parse(readFileSync(served.conflist, 'utf8'))).toEqual(JSON.parse(dense));
+  });
+
+  it('puts back at once what somebody removes, with their folders too', async () => {
+    const agent = await served.startAgent();
+    const soon = { timeout: patient(5000) };
+    const isBack = () => expect.poll(() => existsSync(served.conflist) && existsSync(plugin()), soon).toBe(true);
+    rmSync(plugin());
+    await isBack();
+    rmSync(served.conflist);
+    await isBack();
+    for (const folder of [served.binDir, served.confDir]) rmSync(folder, { recursive: true });
+    await isBack();
+    expect(await served.call('STATUS')).toMatchObject({ status: 0 });
+    const told = agent.logs().filter(({ msg }) => String(msg).includes('Somebody removed or changed'));
+    expect(told).toMatchObject([{ path: served.conflist }, { path: served.conflist }]);
   });
 
   it('replaces a plugin that is running, and no loopback of others', async () => {

@@ -5,12 +5,14 @@ import {
   type ComparedPart,
   type Drift,
   nothingToCompare,
+  Pace,
+  REPAIRS,
   type Timer,
 } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listSysctls } from '../../../sys/index.ts';
-import { LastingTrouble, type Logger } from '../../logger.ts';
+import { LastingTrouble, type Logger, RepeatedNews } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 import { JumpPace } from './jump-pace.ts';
 import { ObstacleWatch } from './obstacle-watch.ts';
@@ -48,6 +50,11 @@ export class FeatureGuard implements ComparedPart {
   readonly name = 'rules of pods';
   readonly #options: FeatureGuardOptions;
   readonly #pace = new JumpPace();
+  /** Of checks that others' changes lead to. */
+  readonly #checks = new Pace(REPAIRS);
+  /** Others flushed the rules, and let pods through no more. */
+  readonly #flushed: RepeatedNews;
+  readonly #closed: RepeatedNews;
   readonly #obstacles: ObstacleWatch;
   #rules: JournalRules | undefined;
   #nftables: Nftables | undefined;
@@ -63,6 +70,8 @@ export class FeatureGuard implements ComparedPart {
   constructor(options: FeatureGuardOptions) {
     this.#options = options;
     this.#trouble = new LastingTrouble(options.logger);
+    this.#flushed = new RepeatedNews(options.logger, options.clock);
+    this.#closed = new RepeatedNews(options.logger, options.clock);
     this.#obstacles = new ObstacleWatch(options);
   }
 
@@ -72,7 +81,7 @@ export class FeatureGuard implements ComparedPart {
     try {
       this.#nftables = Nftables.open();
       this.#watch = watch((event) => {
-        if (event.kind === 'overrun' || (event.kind === 'generation' && !event.own)) this.#schedule(QUIET_MS);
+        if (event.kind === 'overrun' || (event.kind === 'generation' && !event.own)) this.#changedByOthers();
       });
     } catch (error) {
       logger.debug({ err: error }, 'nf_tables cannot be watched: flushed rules of pods come back with the next pod');
@@ -138,11 +147,16 @@ export class FeatureGuard implements ComparedPart {
     return compareFeatures(this.#nftables, wanted().rules, linkNames);
   }
 
+  #changedByOthers(): void {
+    this.#schedule(Math.max(QUIET_MS, this.#checks.leftMs(this.#options.clock.now())));
+  }
+
   #schedule(ms: number): void {
     if (this.#next && this.#next.ms <= ms) return;
     this.#next?.timer.cancel();
     const timer = this.#options.clock.setTimer(() => {
       this.#next = undefined;
+      this.#checks.passed(this.#options.clock.now());
       return this.check();
     }, ms);
     this.#next = { timer, ms };
@@ -159,9 +173,9 @@ export class FeatureGuard implements ComparedPart {
       const movesJump = isAsked || this.#pace.leftMs(clock.now()) === 0;
       const repair = reassertFeatures(nftables, rules, linkNames, { movesJump });
       if (repair.structureRepaired || repair.elementsAdded > 0) {
-        logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
+        this.#flushed.tell('warn', { ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
-        logger.info('Pods are let through chain FORWARD now, which others made or changed');
+        this.#closed.tell('info', {}, 'Pods are let through chain FORWARD now, which others made or changed');
       }
       if (repair.jump === 'moved') {
         this.#pace.moved(clock.now());

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { dataDirectoryOf } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
-import { NodeplaneError } from '../../../core/index.ts';
+import { NodeplaneError, readGivenFile } from '../../../core/index.ts';
 import { completeConfig, NO_RANGES } from '../server/node-config.ts';
 import { type Conflist, type ConflistNeeds, readConflist, standardConflist } from './conflist.ts';
 
@@ -19,7 +18,7 @@ export function configuredConflist(
   if (conflist === '') return standardConflist(needs);
   let text: string;
   try {
-    text = readFileSync(conflist, 'utf8');
+    text = readGivenFile(conflist).toString('utf8');
   } catch (cause) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
   }

@@ -1,4 +1,5 @@
-import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ifPresent, NodeplaneError } from '../../../core/index.ts';
 import { syncFolder } from '../../../sys/index.ts';
@@ -6,18 +7,18 @@ import { syncFolder } from '../../../sys/index.ts';
 /**
  * Puts a file in place durably and at once: others see the old one or all of the new one, and a program that runs from the
  * old one goes on (a live program cannot be written to, ETXTBSY). The temporary file lies in the same directory under a
- * name no runtime takes for a plugin or a configuration.
+ * name no runtime takes for a plugin or a configuration. A disk that is slow holds up nobody else.
  *
- * @throws ERR_CNI_INSTALL
+ * @throws rejects with ERR_CNI_INSTALL
  */
-export function placeFile(path: string, content: Uint8Array, mode: number): void {
+export async function placeFile(path: string, content: Uint8Array, mode: number): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
   try {
-    writeSynced(temporary, content, mode);
-    renameSync(temporary, path);
-    syncFolder(dirname(path));
+    await writeSynced(temporary, content, mode);
+    await rename(temporary, path);
+    await syncNames(dirname(path));
   } catch (cause) {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true });
     throw new NodeplaneError('ERR_CNI_INSTALL', `Cannot write "${path}"`, { facts: { path }, cause });
   }
 }
@@ -39,16 +40,26 @@ export function readIfThere(path: string): Buffer | undefined {
   return ifPresent(() => readFileSync(path));
 }
 
-function writeSynced(path: string, content: Uint8Array, mode: number): void {
+async function writeSynced(path: string, content: Uint8Array, mode: number): Promise<void> {
   // Left by a process of the same number that was killed.
-  rmSync(path, { force: true });
-  const fd = openSync(path, 'wx', mode);
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', mode);
   try {
-    for (let at = 0; at < content.length; ) at += writeSync(fd, content, at);
+    await file.writeFile(content);
     // Whatever the umask is.
-    fchmodSync(fd, mode);
-    fsyncSync(fd);
+    await file.chmod(mode);
+    await file.sync();
   } finally {
-    closeSync(fd);
+    await file.close();
+  }
+}
+
+/** As `syncFolder`, without holding up the thread. */
+async function syncNames(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 }

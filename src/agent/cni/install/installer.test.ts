@@ -15,7 +15,7 @@ const SECOND = 1000;
 let folder: string;
 let clock: FakeClock;
 let objection: string | undefined;
-let lines: { level: number; reason?: string }[];
+let lines: { level: number; reason?: string; msg?: string }[];
 let installer: CniInstaller;
 
 beforeEach(() => {
@@ -45,7 +45,55 @@ afterEach(async () => {
 });
 
 const conflist = () => join(folder, 'net.d', CONFLIST_FILE);
+/** The disk has a time of its own. */
+const installed = () => expect.poll(() => installer.whyNotInstalled(), { timeout: 10_000 }).toBeUndefined();
 const levels = () => lines.filter(({ reason }) => reason?.includes(UNKNOWN)).map(({ level }) => level);
+
+describe('what somebody removes or changes', () => {
+  // inotify's events come in real time, what follows from them by the clock.
+  const soon = async (isSo: () => boolean) => {
+    await expect.poll(async () => clock.advance(50).then(isSo), { interval: 5, timeout: 10_000 }).toBe(true);
+  };
+  let began: number;
+  const elapsed = () => clock.now() - began;
+  const plugin = () => join(folder, 'bin', 'nodeplane-cni');
+  const isThere = () => existsSync(conflist()) && existsSync(plugin());
+
+  beforeEach(async () => {
+    objection = undefined;
+    await installer.start();
+    began = clock.now();
+  });
+
+  it('is there again at once, and told', async () => {
+    rmSync(conflist());
+    await soon(isThere);
+    expect(lines.at(-1)).toMatchObject({ level: WARN, msg: expect.stringContaining('Somebody removed or changed') });
+    writeFileSync(conflist(), '{}');
+    await soon(() => readFileSync(conflist(), 'utf8') !== '{}');
+    rmSync(plugin());
+    await soon(isThere);
+    expect(elapsed()).toBeLessThan(30 * SECOND);
+  });
+
+  it('is there again when the folders are gone', async () => {
+    for (const name of ['bin', 'net.d']) rmSync(join(folder, name), { recursive: true });
+    await soon(isThere);
+    // And watched again.
+    rmSync(conflist());
+    await soon(isThere);
+    expect(elapsed()).toBeLessThan(30 * SECOND);
+  });
+
+  it('is put back once a second, and told once, while somebody removes it again and again', async () => {
+    for (let i = 0; i < 10; i++) {
+      rmSync(conflist());
+      await soon(isThere);
+    }
+    expect(elapsed()).toBeGreaterThan(5 * SECOND);
+    expect(lines.filter(({ level }) => level === WARN)).toHaveLength(3);
+  });
+});
 
 describe('what keeps the configuration from being installed', () => {
   it('is no matter for people while a start may last', async () => {
@@ -55,6 +103,7 @@ describe('what keeps the configuration from being installed', () => {
     expect(existsSync(conflist())).toBe(false);
     objection = undefined;
     await clock.advance(2 * SECOND);
+    await installed();
     expect(JSON.parse(readFileSync(conflist(), 'utf8')).name).toBe('nodeplane');
     expect(lines.every(({ level }) => level === INFO)).toBe(true);
   });
@@ -65,6 +114,7 @@ describe('what keeps the configuration from being installed', () => {
     expect(levels()).toEqual([INFO, WARN]);
     objection = undefined;
     await clock.advance(100 * SECOND);
+    await installed();
     objection = UNKNOWN;
     await clock.advance(300 * SECOND);
     expect(levels()).toEqual([INFO, WARN, INFO, WARN]);

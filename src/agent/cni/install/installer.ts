@@ -1,8 +1,17 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, errorText, parseJson, type Timer } from '../../../core/index.ts';
-import type { Logger } from '../../logger.ts';
+import {
+  attempt,
+  type Clock,
+  errorText,
+  FolderWatch,
+  Pace,
+  parseJson,
+  REPAIRS,
+  type Timer,
+} from '../../../core/index.ts';
+import { type Logger, RepeatedNews } from '../../logger.ts';
 import { CONFLIST_FILE, type Conflist } from './conflist.ts';
 import { placeFile, readIfThere } from './host-file.ts';
 import { installPlugin } from './plugin.ts';
@@ -28,9 +37,9 @@ const ORDINARY_WAIT_MS = 30_000;
 const NOT_INSTALLED = 'The CNI configuration is not installed yet, or not looked after';
 
 /**
- * Puts plugin and configuration on the host, the configuration last: from then on the runtime makes pods. Both are looked
- * at again now and then, because upgrades of the runtime or other installers replace them. Nothing is removed here, also
- * not at the end: without configuration the runtime could not remove its pods either.
+ * Puts plugin and configuration on the host, the configuration last: from then on the runtime makes pods. Upgrades of the
+ * runtime and other installers replace them, or remove them: the folders are watched, and looked at again now and then. Nothing is
+ * removed here, also not at the end: without configuration the runtime could not remove its pods either.
  */
 export class CniInstaller {
   readonly #options: InstallerOptions;
@@ -39,11 +48,21 @@ export class CniInstaller {
   #running: Promise<void> = Promise.resolve();
   #lastTrouble = '';
   #looked = false;
+  readonly #watches: readonly FolderWatch[];
+  /** A look that a change in the folders has asked for. */
+  #asked: Timer | undefined;
+  readonly #pace = new Pace(REPAIRS);
+  /** Whether the configuration was there, or put there. */
+  #installed = false;
+  readonly #replaced: RepeatedNews;
   /** Since when an ADD would fail, and whether people were warned of it. */
   #waiting: { readonly since: number; warned: boolean } | undefined;
 
   constructor(options: InstallerOptions) {
     this.#options = options;
+    const { binDir, confDir, clock, logger } = options;
+    this.#watches = [binDir, confDir].map((folder) => new FolderWatch(folder, clock, () => this.#changed()));
+    this.#replaced = new RepeatedNews(logger, clock);
   }
 
   /** Installs what can be installed by now, and goes on doing so. Does not reject. */
@@ -53,7 +72,9 @@ export class CniInstaller {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#asked?.cancel();
     await this.#running;
+    for (const watch of this.#watches) watch.close();
     this.#timer?.cancel();
   }
 
@@ -70,17 +91,28 @@ export class CniInstaller {
     return this.#running;
   }
 
+  #changed(): void {
+    const { clock } = this.#options;
+    if (this.#stopped) return;
+    this.#asked ??= clock.setTimer(() => {
+      this.#asked = undefined;
+      this.#pace.passed(clock.now());
+      return this.look();
+    }, this.#pace.leftMs(clock.now()));
+  }
+
   async #round(): Promise<void> {
     const { clock, logger } = this.#options;
     if (this.#stopped) return;
     this.#timer?.cancel();
+    this.#watch();
     let trouble = '';
     try {
-      installPlugin(this.#options);
+      await installPlugin(this.#options);
       const objection = await this.#options.objection();
       if (objection === undefined) {
         this.#waiting = undefined;
-        this.#installConflist();
+        await this.#installConflist();
       } else {
         trouble = `An ADD would fail: ${objection}`;
         this.#waitFor(trouble);
@@ -91,6 +123,8 @@ export class CniInstaller {
     }
     this.#lastTrouble = trouble;
     this.#looked = true;
+    // Folders that were made just now.
+    this.#watch();
     this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 
@@ -104,14 +138,26 @@ export class CniInstaller {
     this.#waiting.warned = isLate;
   }
 
-  #installConflist(): void {
+  /** Folders that are not there yet, or cannot be watched, are looked at as often as ever. */
+  #watch(): void {
+    if (!this.#stopped) for (const watch of this.#watches) attempt(() => watch.refresh());
+  }
+
+  async #installConflist(): Promise<void> {
     const { confDir, conflist, logger } = this.#options;
     mkdirSync(confDir, { recursive: true, mode: 0o755 });
     const path = join(confDir, CONFLIST_FILE);
-    if (isSameJson(readIfThere(path), conflist.text)) return;
-    placeFile(path, Buffer.from(conflist.text), 0o644);
+    if (isSameJson(readIfThere(path), conflist.text)) {
+      this.#installed = true;
+      return;
+    }
+    await placeFile(path, Buffer.from(conflist.text), 0o644);
     wakeWatchers(confDir);
-    logger.info({ path }, 'CNI configuration installed: the runtime can make pods');
+    const wasInstalled = this.#installed;
+    this.#installed = true;
+    if (wasInstalled) {
+      this.#replaced.tell('warn', { path }, 'Somebody removed or changed the CNI configuration; it is there again');
+    } else logger.info({ path }, 'CNI configuration installed: the runtime can make pods');
     const earlier = readdirSync(confDir).filter((name) => /\.(conf|conflist|json)$/.test(name) && name < CONFLIST_FILE);
     if (earlier.length > 0) {
       logger.warn({ confDir, earlier }, 'The runtime takes another CNI configuration: its name sorts before ours');

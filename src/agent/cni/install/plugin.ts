@@ -23,15 +23,15 @@ export interface PluginInstallation {
 /**
  * Puts the plugin on the host, unless it is there: as ours, and as `loopback` if there is none.
  *
- * @throws ERR_CNI_INSTALL, or what the folder cannot be made with
+ * @throws rejects with ERR_CNI_INSTALL, or what the folder cannot be made with
  */
-export function installPlugin({ binDir, plugin, logger }: PluginInstallation): void {
+export async function installPlugin({ binDir, plugin, logger }: PluginInstallation): Promise<void> {
   mkdirSync(binDir, { recursive: true, mode: 0o755 });
   for (const name of [PLUGIN_NAME, LOOPBACK]) {
     const path = join(binDir, name);
     const there = readIfThere(path);
     if (there?.equals(plugin) || (there && name === LOOPBACK)) continue;
-    placeFile(path, plugin, 0o755);
+    await placeFile(path, plugin, 0o755);
     logger.info({ path }, 'CNI plugin installed');
   }
 }

@@ -31,6 +31,8 @@ export interface StatusSources {
   readonly routes: { readonly mode: string; readonly standing: () => readonly PeerFamily[] } | undefined;
   /** What of the routes of an agent with --routes is there without it; empty: nothing. */
   readonly leftRoutes: () => string;
+  /** See `StatusFacts`. */
+  readonly leftNetwork: () => string;
   /** Undefined: without --cni and --routes. */
   readonly addresses: (() => AddressFacts) | undefined;
   readonly pods: () => PodStanding;
@@ -73,6 +75,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     conntrack: readConntrack(),
     peers,
     leftRoutes: sources.leftRoutes(),
+    leftNetwork: sources.leftNetwork(),
     addresses,
     pods: sources.pods(),
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },

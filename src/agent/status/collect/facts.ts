@@ -34,6 +34,8 @@ export interface StatusFacts {
   readonly peers: PeerFacts | undefined;
   /** What of the routes of an agent with --routes is there without it; empty: nothing. */
   readonly leftRoutes: string;
+  /** The CNI configuration of an agent with --cni that is there without it, and nobody serves; empty: there is none. */
+  readonly leftNetwork: string;
   /** Undefined: without --routes and --cni. */
   readonly addresses: AddressFacts | undefined;
   readonly pods: PodStanding;

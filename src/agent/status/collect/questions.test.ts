@@ -35,6 +35,7 @@ const GOOD: StatusFacts = {
   conntrack: { count: 10, max: 1000 },
   peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
   leftRoutes: '',
+  leftNetwork: '',
   addresses: { ranges: [], lacking: '' },
   pods: { lacks: '', obstacles: [], differences: [] },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
@@ -187,6 +188,7 @@ describe('a problem', () => {
     ['rules', { families: [{ ...FAMILY, unverified: 'EPERM' }] }, /cannot be read back: EPERM/, /^iptables-save/],
     ['conntrack', { conntrack: { count: 95, max: 100 } }, /95 % full/, /nf_conntrack_max/],
     ['nodes', { peers: { ...GOOD.peers!, wrong: 1, peers: [PEER] } }, /n2, IPv4: no route/, /^nodeplane routes$/],
+    ['agent', { leftNetwork: '/etc/cni/net.d/10-nodeplane.conflist' }, /neither made nor removed/, /^ls -l \/etc\/cni/],
     ['nodes', { peers: undefined, leftRoutes: 'device nodeplane-v4' }, /still here.*nodeplane-v4/, /--routes-only$/],
   ])('of %s is told with the command that tells more: %#', (id, facts, message, command) => {
     const { questions, problems } = answerAll({ ...GOOD, ...facts });

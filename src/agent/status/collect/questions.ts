@@ -1,6 +1,6 @@
 import { durationText, type IpFamily } from '../../../core/index.ts';
 import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
-import { REMOVE_LEFT_ROUTES } from '../../routes/left/left-routes.ts';
+import { REMOVE_LEFT_ROUTES } from '../../left/left-routes.ts';
 import { shellWord } from '../shell-word.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
@@ -72,6 +72,7 @@ function agent({
   families,
   addresses,
   pods,
+  leftNetwork,
   ports,
   commands,
 }: StatusFacts): Answer {
@@ -87,6 +88,10 @@ function agent({
     problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: commands.ipam });
   } else if (pods.lacks !== '' && standsByFor === '' && upSeconds > STARTED_SECONDS) {
     problems.push({ message: `Pods cannot be made: ${pods.lacks}`, command: commands.diff });
+  }
+  if (leftNetwork !== '') {
+    const message = `Pods can be neither made nor removed: an agent with --cni has left "${leftNetwork}", and this one has no --cni`;
+    problems.push({ message, command: `ls -l ${leftNetwork}` });
   }
   const standing = standsByFor && `stands by: ${standsByFor} works on this node`;
   const detail = [standing, `version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];

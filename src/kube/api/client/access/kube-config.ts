@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
-import { errorText, isMapping, NodeplaneError } from '../../../../core/index.ts';
+import { errorText, isMapping, NodeplaneError, readGivenFile } from '../../../../core/index.ts';
 import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
 import { directOptions, type KubeCluster, type KubeUser, readKubeconfig } from './kubeconfig-file.ts';
 import { type Environment, proxyOf } from './proxy-environment.ts';
@@ -93,7 +93,7 @@ function fromKubeconfig(
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readGivenFile(path).toString('utf8');
   } catch (error) {
     throw new Error(`${errorText(error)}; name one that is there, or mount it`);
   }
@@ -212,7 +212,7 @@ function urlLike(text: string): string {
 function readToken(file: string): string {
   let token: string;
   try {
-    token = readFileSync(file, 'utf8').trim();
+    token = readGivenFile(file).toString('utf8').trim();
   } catch (error) {
     throw new Error(`tokenFile "${file}" cannot be read (${errorText(error)}); correct the path, or mount the file`);
   }

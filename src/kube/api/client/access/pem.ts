@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { errorText } from '../../../../core/index.ts';
+import { errorText, readGivenFile } from '../../../../core/index.ts';
 
 /** A certificate or key as a kubeconfig gives it: the path of a file, or its content in base64 (`client-key-data`). */
 export interface PemSource {
@@ -40,7 +39,7 @@ export function readPem({ field, file, base64 }: PemSource): Buffer | undefined 
   if (file === undefined) return base64 === undefined ? undefined : Buffer.from(base64, 'base64');
   let content: Buffer;
   try {
-    content = readFileSync(file);
+    content = readGivenFile(file);
   } catch (error) {
     const remedy = 'correct the path, or mount the file';
     throw new Error(`${field} "${file}" cannot be read (${errorText(error)}); ${remedy}`);

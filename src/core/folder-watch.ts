@@ -1,5 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
-import { type Clock, errorText, type Timer } from '../../core/index.ts';
+import type { Clock, Timer } from './clock.ts';
+import { errorText } from './errors.ts';
 
 /** A quiet time after which a burst of writes counts as over: an editor writes and renames within it. */
 const QUIET_MS = 10;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Clock } from '../../core/index.ts';
+import type { Clock } from './clock.ts';
 import { FolderWatch } from './folder-watch.ts';
 
 let path: string;
