@@ -1,5 +1,14 @@
-import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
+import {
+  cidrContains,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  isLoopback,
+  parseCidr,
+  parseIp,
+} from '../../core/index.ts';
 import type { RouteAnswer } from '../../netlink/route/index.ts';
+import { RTN_BROADCAST } from '../../netlink/uapi/index.ts';
 import type { Knowledge, KnownNode } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
@@ -86,6 +95,8 @@ export function findClient(
       if (node.isOwnAddress(ip)) {
         from(`this node (${ip})`);
         report.stage('source', 'ok', `${ip} is this node's own`);
+        if (family === 'IPv6' && isLoopback(source.address) && !node.isOwnAddress(formatIp(target.ip)))
+          report.cannotTell('source', `answers to ${ip} that come in by another link than lo may be dropped`);
         if (node.podsAt(ip).length > 0)
           report.cannotTell('source', `both this node and a pod of it have the address ${ip}`);
         return begins(source.address, target, node, report) ? { kind: 'node', ip: source.address } : undefined;
@@ -188,6 +199,13 @@ function outsideClient(
   const { knowledge } = known;
   const own = node.route({ destination: ip });
   const answer = own.kind === 'route' ? own : wayForOthers(ip, node);
+  if (answer.kind === 'route' && answer.route.type === RTN_BROADCAST) {
+    report.fail('source', {
+      code: 'way-back',
+      text: `${formatIp(ip)} is a broadcast address, from which nobody connects`,
+    });
+    return undefined;
+  }
   const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
   if (!link) {
     const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';

@@ -1,6 +1,6 @@
 import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, shellWord } from '../../../core/index.ts';
 import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
-import { RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import { RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
 import { isOfNode } from './asked-for.ts';
@@ -50,6 +50,14 @@ export function refusedByPod(
   const { type, outInterface } = out.route;
   if (type === RTN_LOCAL && own !== to) {
     return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
+  }
+  if (type === RTN_BROADCAST) {
+    const isUdp = packets.flow?.protocol === IP_PROTOCOLS.UDP;
+    return {
+      text: `${to} is a broadcast address${isUdp ? ': who answers is not known' : ', with which nobody is connected'}`,
+      remedy,
+      isLost: !isUdp,
+    };
   }
   if (type !== RTN_LOCAL && type !== RTN_UNICAST)
     return { text: `the pod ${own} has a route of type ${type} to ${to}`, remedy, isLost: true };

@@ -1,6 +1,6 @@
 import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr, shellWord } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
-import { RTN_ANYCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import { RTN_ANYCAST, RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
@@ -38,6 +38,7 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     const text = formatIp(goal.ip);
     if (told.has(text)) continue;
     told.add(text);
+    if (isToAll(asked, goal, node, report)) continue;
     if (isSwitched(asked, goal, node))
       report.stage('route', 'ok', `${text} is on the bridge of the client: not routed`);
     else lookAtWay(asked, goal, node, report);
@@ -145,6 +146,17 @@ function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, 
   return link.kind === 'bridge'
     ? { code: 'link-down', text, remedy: [`ip link set ${shellWord(own)} master ${shellWord(link.name)}`] }
     : { code: 'no-peer-route', text, remedy: routeRemedy(ip, mark) };
+}
+
+/** Whether all hosts of a link get what is sent there: connections are made with one alone, datagrams are answered by whoever likes to. */
+function isToAll({ target }: Asked, { ip, address }: Goal, node: NodeView, report: Report): boolean {
+  const way = node.route({ destination: ip });
+  if (way.kind === 'refused' || way.route.type !== RTN_BROADCAST) return false;
+  const text = `${formatIp(ip)} is a broadcast address`;
+  if (target.protocol === 'UDP') report.doubt(`${text}: who answers is not known`, 'route');
+  else
+    report.failEndpoint('route', address, { code: 'no-peer-route', text: `${text}, with which nobody is connected` });
+  return true;
 }
 
 function isDelivering(type: number): boolean {
