@@ -98,7 +98,7 @@ export function makeParts(options: PartsOptions): AgentParts {
     pods: () => podStanding(parts),
     ruleChanges: () => evidence.ruleChanges(),
   });
-  parts.push(status, new ExplainPart({ context, services, recorder, evidence }));
+  parts.push(status, new ExplainPart({ context, services, recorder, evidence, commands: status.commands }));
   // Shows what all others have for it.
   if (options.controlSocket !== '') {
     const compared = () => parts.flatMap((part) => part.compared?.() ?? []);

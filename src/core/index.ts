@@ -73,4 +73,6 @@ export { compareText, insertSorted, lowerBound, type Order, removeSorted, sameTe
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';
 export { durationText } from './words/duration.ts';
 export { editDistance, nearestWord } from './words/edit-distance.ts';
+export { settingName } from './words/setting-name.ts';
+export { shellWord } from './words/shell-word.ts';
 export { atOnce, inSlices, type Rest, type Steps, yielder } from './yielding.ts';

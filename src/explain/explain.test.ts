@@ -31,6 +31,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
     mode: 'nftables',
     live: true,
     routes: false,
+    commands: { status: 'nodeplane status', routes: 'nodeplane routes', explain: 'nodeplane explain' },
     store,
     families: [
       {
@@ -68,6 +69,12 @@ it('says of objects alone what they forbid, and that the rest was not asked', as
   });
   expect(await ask('svc/shop/web:http')).toMatchObject({ verdict: 'fails', code: 'manual-endpoints' });
   expect(await ask('svc/shop/web:https')).toMatchObject({ verdict: 'fails', code: 'no-such-port' });
+});
+
+it('names commands as this agent is asked', async () => {
+  const commands = { status: '', routes: '', explain: 'nodeplane explain --agent-lock-dir /run/other' };
+  const [remedy] = (await ask('svc/shop/wbe', { commands })).remedy;
+  expect(remedy).toBe('nodeplane explain --agent-lock-dir /run/other svc/shop/web');
 });
 
 it.each([

@@ -20,6 +20,7 @@ export interface ExplainPartOptions {
   readonly services: ServicesPart;
   readonly recorder: StatusRecorder;
   readonly evidence: Evidence;
+  readonly commands: Knowledge['commands'];
 }
 
 /** Tells `nodeplane explain` what the agent knows: objects, plan, and how writing it went. It reads nothing and writes nothing. */
@@ -48,7 +49,7 @@ export class ExplainPart implements Part {
   }
 
   #sources(): KnowledgeSources {
-    const { context, services, recorder, evidence } = this.#options;
+    const { context, services, recorder, evidence, commands } = this.#options;
     const { config, clock } = context;
     const age = (at: number) => Math.max(0, clock.now() - at) / 1000;
     return {
@@ -75,6 +76,7 @@ export class ExplainPart implements Part {
           problems: (name) => problems?.get(name) ?? [],
         };
       }),
+      commands: { status: commands.status, routes: commands.routes, explain: commands.explain },
       trackingBefore: evidence.countersBefore(),
       seen: tellSeen(evidence, age),
       notServed: (name) => {

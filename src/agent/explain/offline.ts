@@ -86,6 +86,7 @@ export async function readKnowledge(
     mode: 'nftables',
     live: false,
     routes: false,
+    commands: { status: 'nodeplane status', routes: 'nodeplane routes', explain: 'nodeplane explain' },
     store,
     families,
     trackingBefore: null,

@@ -1,5 +1,4 @@
-import { NODE_PATHS } from '../../core/index.ts';
-import { shellWord } from './shell-word.ts';
+import { NODE_PATHS, shellWord } from '../../core/index.ts';
 
 /** Where the commands that ask look for the agent's metrics port: --metrics-bind-address by default. */
 export const AGENT_ADDRESS = '127.0.0.1:10249';
@@ -19,6 +18,8 @@ export interface OwnCommands {
   readonly status: string;
   readonly routes: string;
   readonly diff: string;
+  /** Without a question. */
+  readonly explain: string;
   readonly ipam: string;
   readonly preflight: string;
   /** @param name of a Service; all without one */
@@ -30,7 +31,8 @@ export function ownCommands({ metrics, lockDir, argv }: AgentWays): OwnCommands 
   return {
     status: `nodeplane status${askedAt(metrics)}`,
     routes: `nodeplane routes${askedAt(metrics)}`,
-    diff: `nodeplane diff${lockDir === NODE_PATHS.runDir ? '' : ` --agent-lock-dir ${shellWord(lockDir)}`}`,
+    diff: `nodeplane diff${inLockDir(lockDir)}`,
+    explain: `nodeplane explain${inLockDir(lockDir)}`,
     ipam: withFlags('ipam', argv),
     preflight: withFlags('preflight', argv),
     services: (name) => servicesCommand(metrics, name),
@@ -49,6 +51,10 @@ function withFlags(command: string, argv: readonly string[]): string {
  */
 export function servicesCommand(metrics: string, name?: string): string {
   return `nodeplane services${name === undefined ? '' : ` ${shellWord(name)}`}${askedAt(metrics)}`;
+}
+
+function inLockDir(lockDir: string): string {
+  return lockDir === NODE_PATHS.runDir ? '' : ` --agent-lock-dir ${shellWord(lockDir)}`;
 }
 
 function askedAt(metrics: string): string {

@@ -5,7 +5,7 @@ import type { Pages } from '../http/http-server.ts';
 import type { Part } from '../part.ts';
 import { collectStatus, type StatusSources } from './collect/collect.ts';
 import type { StatusRecorder } from './collect/recorder.ts';
-import { type AgentWays, ownCommands } from './own-commands.ts';
+import { type AgentWays, type OwnCommands, ownCommands } from './own-commands.ts';
 import { StatusPage } from './status-page.ts';
 
 interface StatusOptions
@@ -20,6 +20,7 @@ export class StatusPart implements Part {
   readonly pages: Pages;
   /** For everybody who reaches the address of --status-bind-address. */
   readonly openPages: Pages;
+  readonly commands: OwnCommands;
   readonly #recorder: StatusRecorder;
 
   constructor({ config, argv, ...sources }: StatusOptions) {
@@ -31,6 +32,7 @@ export class StatusPart implements Part {
     const page = new StatusPage((view) => collectStatus(all, view), commands);
     this.pages = page.local;
     this.openPages = page.open;
+    this.commands = commands;
     this.#recorder = recorder;
   }
 

@@ -70,7 +70,8 @@ export const CAUSES = {
   },
   'old-proxy': {
     sentence: 'Rules of another proxy translate the connection before ours do.',
-    remedy: 'Remove what the other proxy left: `nodeplane cleanup`.',
+    remedy:
+      'Remove what the other proxy left: `nodeplane cleanup --mode iptables`, if that is its mode; it goes beside an agent in another one.',
   },
   affinity: {
     sentence: 'Session affinity holds the client at an endpoint that is used no longer.',

@@ -82,7 +82,7 @@ export class LegacyRules implements RuleSource {
       step: (name, rule, verdict) => ({
         source: 'iptables-legacy',
         hook,
-        chain: { table, name },
+        chain: { family: situation.packet.family, table, name },
         rule: rule && {
           number: rule.number,
           get text() {

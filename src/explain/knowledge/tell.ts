@@ -57,6 +57,7 @@ export interface KnowledgeSources {
   readonly mode: ProxyMode;
   readonly live: boolean;
   readonly routes: boolean;
+  readonly commands: Knowledge['commands'];
   readonly store: ServiceStore;
   readonly families: readonly TellingFamily[];
   readonly trackingBefore: Knowledge['trackingBefore'];
@@ -75,7 +76,7 @@ const MOST_NODES = 1000;
 
 /** Tells what is known about a question, in steps: an address is looked for among all Services. Pure but for its sources. */
 export function* tellKnowledge(sources: KnowledgeSources, question: Question): Steps<Knowledge> {
-  const { nodeName, zone, mode, live, routes, store, families, trackingBefore, seen } = sources;
+  const { nodeName, zone, mode, live, routes, commands, store, families, trackingBefore, seen } = sources;
   const node = store.node(nodeName);
   return {
     schema: KNOWLEDGE_SCHEMA,
@@ -88,6 +89,7 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
     mode,
     live,
     routes,
+    commands,
     families: families.map(({ family, node: plan, writtenSecondsAgo, failing, drift }) => ({
       family,
       masqueradeMark: plan.masqueradeMark,

@@ -1,4 +1,4 @@
-import { cidrContains, formatIp, type IpAddress, ipEquals, systemClock } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, ipEquals, shellWord, systemClock } from '../../core/index.ts';
 import { closing } from '../../netlink/index.ts';
 import type { Link, Neighbour, NeighbourFamily, Route } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
@@ -81,7 +81,8 @@ export function wayOut(to: IpAddress, route: Route, facts: WayFacts): WayOut | u
 type Followed = Pick<WayOut, 'kind' | 'next' | 'state' | 'broken' | 'outer'> & Partial<Pick<WayOut, 'unresolved'>>;
 
 function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan']>, facts: WayFacts): Followed {
-  const show = `ip neigh show dev ${link.name}; bridge fdb show dev ${link.name}`;
+  const own = shellWord(link.name);
+  const show = `ip neigh show dev ${own}; bridge fdb show dev ${own}`;
   const lost = (text: string): Followed => ({
     kind: 'vxlan',
     next: undefined,

@@ -1,4 +1,4 @@
-import { type IpAddress, type IpProtocol, tryParseIp } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpProtocol, specialRange, tryParseIp } from '../../core/index.ts';
 import { type Destination, type Question, QuestionError, type Source } from './question.ts';
 
 /** A question as it is written: the words of a command line. */
@@ -38,26 +38,32 @@ function parseDestination(text: string): Destination {
   const nodePort = /^node:(\d+)$/.exec(text);
   if (nodePort) return { kind: 'node-port', port: portOf(nodePort[1]!, text) };
   const whole = tryParseIp(text);
-  if (whole) return { kind: 'address', address: somebody(whole, text) };
+  if (whole) return { kind: 'address', address: somebody(whole, text, 'destination') };
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):([^:]+)$/.exec(text) ?? [];
   const address = tryParseIp(bracketed ?? plain ?? '');
   if (address && port !== undefined)
-    return { kind: 'address', address: somebody(address, text), port: portOf(port, text) };
+    return { kind: 'address', address: somebody(address, text, 'destination'), port: portOf(port, text) };
   throw new QuestionError(`Cannot read "${text}" as a destination: expected ${DESTINATIONS}`);
 }
 
-/** Who connects to the unspecified address gets himself, by whichever of his addresses the kernel likes. */
-function somebody(address: IpAddress, text: string): IpAddress {
-  if (address.bytes.some((byte) => byte !== 0)) return address;
-  throw new QuestionError(`Cannot read "${text}" as a destination: expected an address that somebody has`);
+/**
+ * Who connects to the unspecified address gets himself, by whichever of his addresses the kernel likes; groups and all hosts of a link answer
+ * datagrams, if anybody does, and nobody sends from there.
+ */
+function somebody(address: IpAddress, text: string, what: 'destination' | 'source'): IpAddress {
+  const range = specialRange(address);
+  if (range !== 'unspecified' && range !== 'multicast' && formatIp(address) !== ALL_HOSTS) return address;
+  throw new QuestionError(`Cannot read "${text}" as a ${what}: expected an address that one host has`);
 }
+
+const ALL_HOSTS = '255.255.255.255';
 
 function parseSource(text: string): Source {
   if (text === 'node') return { kind: 'node' };
   const named = /^pod\/([^/:\s]+)\/([^/:\s]+)$/.exec(text);
   if (named) return { kind: 'pod', namespace: named[1]!, name: named[2]! };
   const address: IpAddress | undefined = tryParseIp(text);
-  if (address) return { kind: 'address', address };
+  if (address) return { kind: 'address', address: somebody(address, text, 'source') };
   throw new QuestionError(`Cannot read "${text}" as a source: expected ${SOURCES}`);
 }
 

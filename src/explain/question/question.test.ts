@@ -40,6 +40,9 @@ describe('a question', () => {
     '10.96.0.10:80:80',
     '0.0.0.0:80',
     '::',
+    '224.0.0.251:5353',
+    '[ff02::fb]:5353',
+    '255.255.255.255:67',
   ])('"%s" is none, and what is expected is said', (text) => {
     expect(() => parseQuestion({ destination: text })).toThrow(QuestionError);
   });
@@ -48,6 +51,8 @@ describe('a question', () => {
     const asked = { destination: 'node:30080', source: 'node', protocol: 'udp' };
     expect(parseQuestion(asked)).toMatchObject({ source: { kind: 'node' }, protocol: 'UDP' });
     expect(() => parseQuestion({ ...asked, source: 'nod' })).toThrow('Cannot read "nod" as a source');
+    for (const nobody of ['0.0.0.0', '::', '224.0.0.1', 'ff02::1', '255.255.255.255'])
+      expect(() => parseQuestion({ ...asked, source: nobody })).toThrow('expected an address that one host has');
     expect(() => parseQuestion({ ...asked, protocol: 'icmp' })).toThrow('expected tcp, udp or sctp');
   });
 });

@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, parseCidr } from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
-import type { Asked, Client, Target } from './asked.ts';
+import type { Asked, Client } from './asked.ts';
 import { explainCommand } from './elsewhere.ts';
 import { keyOf } from './endpoints.ts';
 import type { Report } from './report.ts';
@@ -47,7 +47,9 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
   if (owner)
-    report.askThere(`on ${owner.name}: ${explainCommand(keyOf(vip, target.port), client.ip, target.protocol)}`);
+    report.askThere(
+      `on ${owner.name}: ${explainCommand(keyOf(vip, target.port), client.ip, target.protocol, knowledge)}`,
+    );
 }
 
 /**
@@ -57,11 +59,11 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
  * @param isByNode what was found holds of this node alone: its policy Local
  */
 export function isServedElsewhere(asked: Asked, isByNode: boolean, node: NodeView, report: Report): boolean {
-  const { client, target } = asked;
+  const { client } = asked;
   if (client.kind !== 'outside') return false;
   const home = isReachableHere(asked, client, node) ? undefined : homeOfClient(asked, client.ip);
   if (home === undefined) return false;
-  if (!report.hasFailed || isByNode) tellServedElsewhere(target, client.ip, home, report);
+  if (!report.hasFailed || isByNode) tellServedElsewhere(asked, client.ip, home, report);
   return true;
 }
 
@@ -75,7 +77,7 @@ export function homeOfClient(
 
 /** Nothing that is found here holds of such a client. */
 export function tellServedElsewhere(
-  { ip, port, protocol }: Target,
+  { target: { ip, port, protocol }, knowledge }: Pick<Asked, 'target' | 'knowledge'>,
   client: IpAddress,
   home: string,
   report: Report,
@@ -84,7 +86,7 @@ export function tellServedElsewhere(
   const text = `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`;
   report.stage('source', 'unknown', text);
   report.doubt(text);
-  report.askThere(`on ${home}: ${explainCommand(keyOf(vip, port), client, protocol)}`);
+  report.askThere(`on ${home}: ${explainCommand(keyOf(vip, port), client, protocol, knowledge)}`);
 }
 
 /**

@@ -46,14 +46,19 @@ function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, node: Nod
   if (knowledge.live) report.askThere(`on ${where ?? 'its node'}: ${commandThere(asked, goal, client.ip)}`);
 }
 
-function commandThere({ target }: Asked, goal: Goal, client: IpAddress): string {
-  return explainCommand(goal.address, goal.source ?? client, target.protocol);
+function commandThere({ target, knowledge }: Asked, goal: Goal, client: IpAddress): string {
+  return explainCommand(goal.address, goal.source ?? client, target.protocol, knowledge);
 }
 
-/** What another node is to be asked. */
-export function explainCommand(address: string, from: IpAddress, protocol: IpProtocol): string {
+/** What another node is to be asked, whose agent has the same flags. */
+export function explainCommand(
+  address: string,
+  from: IpAddress,
+  protocol: IpProtocol,
+  { commands }: Pick<Asked['knowledge'], 'commands'>,
+): string {
   const proto = protocol === 'TCP' ? '' : ` --proto ${protocol.toLowerCase()}`;
-  return `nodeplane explain ${address} --from ${formatIp(from)}${proto}`;
+  return `${commands.explain} ${address} --from ${formatIp(from)}${proto}`;
 }
 
 /** From where an attempt is made. */

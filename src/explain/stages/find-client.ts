@@ -1,5 +1,14 @@
-import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
+import {
+  cidrContains,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  isLoopback,
+  parseCidr,
+  parseIp,
+} from '../../core/index.ts';
 import type { RouteAnswer } from '../../netlink/route/index.ts';
+import { RTN_BROADCAST } from '../../netlink/uapi/index.ts';
 import type { Knowledge, KnownNode } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
@@ -9,6 +18,7 @@ import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
 import { linkDown, settles } from './links/link.ts';
 import { droppedOutside, strayedFrom } from './peer.ts';
+import { showingRules } from './place.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
 import { twinOf } from './twin.ts';
@@ -85,6 +95,8 @@ export function findClient(
       if (node.isOwnAddress(ip)) {
         from(`this node (${ip})`);
         report.stage('source', 'ok', `${ip} is this node's own`);
+        if (family === 'IPv6' && isLoopback(source.address) && !node.isOwnAddress(formatIp(target.ip)))
+          report.cannotTell('source', `answers to ${ip} that come in by another link than lo may be dropped`);
         if (node.podsAt(ip).length > 0)
           report.cannotTell('source', `both this node and a pod of it have the address ${ip}`);
         return begins(source.address, target, node, report) ? { kind: 'node', ip: source.address } : undefined;
@@ -156,7 +168,11 @@ function begins(source: IpAddress, target: Target, node: NodeView, report: Repor
   if (answer.kind === 'route') return true;
   const [to, from] = [formatIp(target.ip), formatIp(source)];
   const text = `this node has no route from ${from} to ${to} (${answer.errno}), so that no connection is begun`;
-  report.fail('source', { code: 'pod-route', text, remedy: ['ip rule', `ip route get ${to} from ${from}`] });
+  report.fail('source', {
+    code: 'pod-route',
+    text,
+    remedy: [showingRules(target.family), `ip route get ${to} from ${from}`],
+  });
   return false;
 }
 
@@ -180,14 +196,21 @@ function outsideClient(
   node: NodeView,
   report: Report,
 ): Client | undefined {
-  const { target, knowledge } = known;
+  const { knowledge } = known;
   const own = node.route({ destination: ip });
   const answer = own.kind === 'route' ? own : wayForOthers(ip, node);
+  if (answer.kind === 'route' && answer.route.type === RTN_BROADCAST) {
+    report.fail('source', {
+      code: 'way-back',
+      text: `${formatIp(ip)} is a broadcast address, from which nobody connects`,
+    });
+    return undefined;
+  }
   const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
   if (!link) {
     const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';
     const servedBy = homeOfClient(known, ip);
-    if (servedBy !== undefined) tellServedElsewhere(target, ip, servedBy, report);
+    if (servedBy !== undefined) tellServedElsewhere(known, ip, servedBy, report);
     const mask = maskOf(known, ip, node);
     if (mask) report.doubt(mask.text);
     const text = `there is no route back to ${formatIp(ip)}${why}`;
@@ -233,7 +256,7 @@ function lookAtWayHome(home: KnownNode, ip: IpAddress, knowledge: Knowledge, nod
   if (matched.kind === 'route' && matched.route.destination.prefixLength === 0) {
     const text = `answers to ${formatIp(ip)}, a pod of ${home.name}, leave by the default route alone`;
     report.cannotTell('source', `${text}: right only where the network knows pods`);
-    if (knowledge.routes) report.askThere('nodeplane routes');
+    if (knowledge.routes) report.askThere(knowledge.commands.routes);
   } else if (way) {
     const strays = strayedFrom(home, { ip }, knowledge, way, node);
     if (strays) report.cannotTell('source', `whether answers arrive is not known here: ${strays.finding.text}`);

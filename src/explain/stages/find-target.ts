@@ -27,14 +27,14 @@ export function findTarget(
       const target = node && atNode(question, knowledge, destination.port, node);
       if (target)
         report.stage('service', 'ok', 'no Service has this NodePort; a process may listen there, or somebody map it');
-      else refuse(destination, report);
+      else refuse(destination, knowledge, report);
       return target;
     }
     case 'pod-name':
     case 'no-service':
     case 'not-served':
       told(nameOf(destination));
-      if (isReady) refuse(destination, report);
+      if (isReady) refuse(destination, knowledge, report);
       else tellNotReady(report);
       return undefined;
     case 'address': {
@@ -50,7 +50,7 @@ export function findTarget(
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
         report.cannotTell('service', text);
         const written = pod === null ? withPort(address) : [`pod/${pod}:PORT`];
-        for (const one of written) report.askThere(`nodeplane explain ${one}`);
+        for (const one of written) report.askThere(`${knowledge.commands.explain} ${one}`);
         return undefined;
       }
       report.stage('service', 'ok', `no Service; ${whose.filter(Boolean).join(', ') || 'an address'}`);
@@ -112,7 +112,7 @@ function noNodePort(port: number): Finding {
   return { code: 'no-such-port', text: `no Service has the NodePort ${port}` };
 }
 
-function refuse(destination: Refused, report: Report): void {
+function refuse(destination: Refused, { commands }: Knowledge, report: Report): void {
   switch (destination.kind) {
     case 'pod-name': {
       report.cannotTell('service', unknownPod(destination));
@@ -123,7 +123,7 @@ function refuse(destination: Refused, report: Report): void {
       const text =
         near.length === 0 ? `no Service ${name} is known here` : `no Service ${name}; did you mean ${near.join(', ')}?`;
       const remedy = near[0]
-        ? [`nodeplane explain svc/${near[0]}`]
+        ? [`${commands.explain} svc/${near[0]}`]
         : ['kubectl get services -A   # a headless one is not known here'];
       report.fail('service', { code: 'dns-name', text, remedy });
       return;

@@ -1,4 +1,4 @@
-import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
+import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr, shellWord } from '../../core/index.ts';
 import type { Evidence } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
 import type { Knowledge, KnownNode } from '../knowledge/index.ts';
@@ -59,7 +59,7 @@ function brokenWay({ broken, link }: WayOut, { ip }: Goal): Finding | undefined 
   if (!broken) return undefined;
   const { what, text, show } = broken;
   if (what === 'link') {
-    const remedy = [text.endsWith('down') ? `ip link set ${link.name} up` : show];
+    const remedy = [text.endsWith('down') ? `ip link set ${shellWord(link.name)} up` : show];
     return { code: 'link-down', text: `${text}, the way to ${formatIp(ip)}`, remedy };
   }
   return { code: what === 'neighbour' ? 'neighbour' : 'overlay-blocked', text, remedy: [show] };
@@ -103,7 +103,7 @@ export function strayedFrom(
     return { finding: { code: 'no-peer-route', text, remedy }, isLost: false, through: owner.name };
   }
   const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
-  const remedy = [`bridge fdb show dev ${link.name}`];
+  const remedy = [`bridge fdb show dev ${shellWord(link.name)}`];
   return {
     finding: { code: 'overlay-blocked', text, remedy },
     isLost: kind === 'vxlan' && isItsOwnEnd,
@@ -126,7 +126,7 @@ function takenByOther(
   const link = node.link(outInterface)?.name ?? `link ${outInterface}`;
   const by = `${formatCidr(destination)}${gateway ? ` via ${formatIp(gateway)}` : ''} dev ${link} metric ${priority}`;
   const text = `the route ${by} takes what is for ${to}, and is not nodeplane's, whose own would lead to ${name} (${addresses.join(', ')})`;
-  const remedy = [`ip route get fibmatch ${to}   # remove it, or ask whoever made it`, 'nodeplane routes'];
+  const remedy = [`ip route get fibmatch ${to}   # remove it, or ask whoever made it`, knowledge.commands.routes];
   return { finding: { code: 'no-peer-route', text, remedy }, isLost: false, through: undefined };
 }
 

@@ -1,3 +1,4 @@
+import { type IpFamily, shellWord } from '../../core/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { isGeneratedChain } from '../../proxy/rules/index.ts';
 import type { Evidence } from '../answer/index.ts';
@@ -12,6 +13,9 @@ import type { Step } from '../walk/index.ts';
 const OF_PROXIES =
   /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|FORWARD|NODEPORTS|PROXY-FIREWALL|PROXY-CANARY|POSTROUTING|MARK-MASQ|MARK-DROP|LOAD-BALANCER|NODE-PORT|SOURCE-RANGES-FIREWALL|(?:IPVS|XLB)-.+)$/;
 
+/** The table of kube-proxy in mode nftables. */
+const OF_KUBE_PROXY = 'kube-proxy';
+
 /** Where in the kernel a rule is, in words. */
 export function placeOf(step: Step): string {
   return `${chainOf(step)}, ${ruleOf(step)} (hook ${step.hook})`;
@@ -19,9 +23,27 @@ export function placeOf(step: Step): string {
 
 /** A command line that shows it. */
 export function showing({ chain, source }: Step): string {
-  if (source === 'nftables') return `nft -a list chain ${chain.family} ${chain.table} '${chain.name}'`;
   if (source === 'ipvs') return 'ipvsadm -L -n';
-  return `iptables-legacy -t ${chain.table} -S ${chain.name}   # ip6tables-legacy for IPv6`;
+  const [table, name] = [chain.table, chain.name].map(shellWord);
+  if (source === 'nftables') return `nft -a list chain ${chain.family} ${table} ${name}`;
+  return `${chain.family === 'IPv6' ? 'ip6tables' : 'iptables'}-legacy -t ${table} -S ${name}`;
+}
+
+/** A command line that shows the policy rules. */
+export function showingRules(family: IpFamily): string {
+  return family === 'IPv6' ? 'ip -6 rule' : 'ip rule';
+}
+
+/** Command lines that remove what another proxy left, beside an agent in `mode`, and show a part of it. */
+export function removing(step: Step, mode: ProxyMode): readonly string[] {
+  const { source, chain } = step;
+  const left = source === 'ipvs' ? 'ipvs' : chain.table === OF_KUBE_PROXY ? 'nftables' : 'iptables';
+  // Of its own mode an agent would lose its rules as well, and that is refused.
+  const remove =
+    source === 'nftables' && left === mode
+      ? `nft delete table ${chain.family} ${chain.table}   # once that proxy has ended`
+      : `nodeplane cleanup --mode ${left}`;
+  return [remove, showing(step)];
 }
 
 export function evidenceOf(step: Step): Evidence[] {
@@ -43,7 +65,7 @@ export function isOurs({ chain, source }: Step, mode: ProxyMode): boolean {
 /** Whether another service proxy, or this one in another mode, has left it. */
 export function isOldProxy(step: Step, mode: ProxyMode): boolean {
   if (isOurs(step, mode)) return false;
-  return step.source === 'ipvs' || step.chain.table === 'kube-proxy' || isChainOfProxies(step.chain.name);
+  return step.source === 'ipvs' || step.chain.table === OF_KUBE_PROXY || isChainOfProxies(step.chain.name);
 }
 
 /** Whether a service proxy writes a chain of this name. */

@@ -226,9 +226,12 @@ export class Report {
   }
 
   /** Frames of both pods pass by the rules. */
-  onBridge(address: string, setting: string, bridge: string): void {
-    const text = `both pods are on ${bridge}, and ${setting}: answers of ${address} are not translated back`;
-    const remedy = ['modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1'];
+  onBridge(
+    address: string,
+    { setting, value, bridge }: Readonly<Record<'setting' | 'value' | 'bridge', string>>,
+  ): void {
+    const text = `both pods are on ${bridge}, and ${setting} is ${value}: answers of ${address} are not translated back`;
+    const remedy = [`modprobe br_netfilter; sysctl -w ${setting}=1`];
     this.failEndpoint('link', address, { code: 'bridge-nf', text, remedy });
   }
 

@@ -1,3 +1,4 @@
+import type { IpFamily } from '../../core/index.ts';
 import type { ChainRef, NftRule } from '../../netlink/nftables/index.ts';
 import type { Choose, Meeting } from '../choices.ts';
 import type { Interface, KnownBytes, Packet } from '../packet/index.ts';
@@ -94,7 +95,7 @@ export interface NftStep extends AnyStep {
 
 export interface IptablesStep extends AnyStep {
   readonly source: 'iptables-legacy';
-  readonly chain: { readonly table: string; readonly name: string };
+  readonly chain: { readonly family: IpFamily; readonly table: string; readonly name: string };
   /** Undefined for the policy. */
   readonly rule: { readonly number: number; readonly text: string } | undefined;
 }

@@ -1,4 +1,5 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
+import { settingName } from '../../core/index.ts';
 import type { Capability } from '../../sys/index.ts';
 import type { Check, World } from '../check.ts';
 import { fails, firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
@@ -55,10 +56,10 @@ const forwarding: Check = {
     ];
     const off = names.filter((name) => world.node.sysctl(name) !== '1');
     if (off.length === 0) return forwardingOfLinks(world.node);
-    const message = `${off.map(dotted).join(' and ')} ${off.length > 1 ? 'are' : 'is'} not 1`;
+    const message = `${off.map(settingName).join(' and ')} ${off.length > 1 ? 'are' : 'is'} not 1`;
     // The plugin switches it on with the first pod, and mode ipvs at its start.
     if (world.config.cni) return ok(`${message}; the first pod’s ADD sets it`);
-    const remedy = off.map((name) => `sysctl -w ${dotted(name)}=1`).join('; ');
+    const remedy = off.map((name) => `sysctl -w ${settingName(name)}=1`).join('; ');
     const isOnlyIpv6 = off.every((name) => name.includes('ipv6'));
     return isOnlyIpv6
       ? warning(message, `${remedy}, if pods have IPv6`)
@@ -77,7 +78,7 @@ function forwardingOfLinks(node: World['node']): Outcome {
   const links = off.map((name) => (name === 'default' ? 'links yet to be made' : name));
   return warning(
     `packets are forwarded, but no IPv4 that comes in by ${firstFew(links)}: neither NodePorts nor answers to pods`,
-    `where pods send and are reached by them: ${off.map((name) => `sysctl -w net.ipv4.conf.${name}.forwarding=1`).join('; ')}`,
+    `where pods send and are reached by them: ${off.map((name) => `sysctl -w ${settingName(`net/ipv4/conf/${name}/forwarding`)}=1`).join('; ')}`,
   );
 }
 
@@ -145,10 +146,6 @@ export function routeLocalnetOutcome(value: string | undefined): Outcome {
     'net.ipv4.conf.all.route_localnet is on, perhaps since a kube-proxy ran here: neighbours reach what listens on 127.0.0.1 unless a rule drops it',
     'Set it to 0 if nothing but NodePorts at 127.0.0.1 was meant; nodeplane does not need it',
   );
-}
-
-function dotted(name: string): string {
-  return name.replaceAll('/', '.');
 }
 
 export const NODE_CHECKS: readonly Check[] = [

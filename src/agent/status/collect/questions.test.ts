@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { shellWord } from '../../../core/index.ts';
 import { ownCommands } from '../own-commands.ts';
-import { shellWord } from '../shell-word.ts';
 import { QUESTIONS } from '../status.ts';
 import type { StatusFacts } from './facts.ts';
 import { answerAll } from './questions.ts';

@@ -1,7 +1,6 @@
-import { durationText, type IpFamily } from '../../../core/index.ts';
+import { durationText, type IpFamily, shellWord } from '../../../core/index.ts';
 import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
 import { REMOVE_LEFT_ROUTES } from '../../left/left-routes.ts';
-import { shellWord } from '../shell-word.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
 import { byteText, countText, secondsText } from '../words.ts';

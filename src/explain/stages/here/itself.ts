@@ -1,4 +1,4 @@
-import { formatIp } from '../../../core/index.ts';
+import { formatIp, shellWord } from '../../../core/index.ts';
 import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { LOOPBACK_INDEX, type LocalPod, type NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
@@ -29,5 +29,5 @@ export function isItself(pod: LocalPod, { ip }: Target, node: NodeView): boolean
 export function loopbackDown(node: NodeView, netns?: string): Finding | undefined {
   if (node.isLoopbackUp(netns)) return undefined;
   const text = `lo of this ${netns ? 'pod' : 'node'} is down, by which it sends to its own addresses`;
-  return { code: 'link-down', text, remedy: [`${netns ? `nsenter --net=${netns} ` : ''}ip link set lo up`] };
+  return { code: 'link-down', text, remedy: [`${netns ? `nsenter --net=${shellWord(netns)} ` : ''}ip link set lo up`] };
 }

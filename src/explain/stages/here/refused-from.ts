@@ -1,7 +1,8 @@
-import { formatIp, type IpAddress } from '../../../core/index.ts';
+import { formatIp, type IpAddress, settingName, shellWord } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
+import { showingRules } from '../place.ts';
 import type { Finding } from '../report.ts';
 
 /** Packets that are refused by whom they come from and by which link: the way as such is there. */
@@ -26,11 +27,11 @@ export function refusedFrom(
   const by = link === undefined ? '' : ` on ${link}`;
   const text = `packets from ${formatIp(from)} to ${formatIp(to)} are refused${by} (${errno})`;
   if (link === undefined || !isRpFiltered(from, mark, { name: link, index: inInterface! }, node)) {
-    const iif = link === undefined ? '' : ` iif ${link}`;
-    const remedy = ['ip rule', `ip route get ${formatIp(to)} from ${formatIp(from)}${iif}`];
+    const iif = link === undefined ? '' : ` iif ${shellWord(link)}`;
+    const remedy = [showingRules(to.family), `ip route get ${formatIp(to)} from ${formatIp(from)}${iif}`];
     return { code, text: `${text} by a policy rule for such packets`, remedy };
   }
-  const remedy = [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`];
+  const remedy = [`sysctl -w ${shellWord(settingName(`net/ipv4/conf/${link}/rp_filter`))}=2`];
   return { code: 'rp-filter', text: `${text}: by rp_filter, as the way back is another`, remedy };
 }
 

@@ -239,7 +239,7 @@ function lookAtEnds(
     if (end.kind === 'drop' || end.kind === 'reject') {
       const last = steps.at(-1)!;
       const text = `${who} are dropped by ${placeOf(last)}`;
-      const policy = byOwnPolicy(last, text);
+      const policy = byOwnPolicy(last, text, knowledge);
       if (policy) return policy;
       if (!isOurs(last, knowledge.mode)) return finding('foreign-drop', text, [last]);
       if (!untracked) return finding('drift', text, [last]);

@@ -1,4 +1,4 @@
-import { formatIp, formatMac, type IpAddress, sameBytes } from '../../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, sameBytes, shellWord } from '../../../core/index.ts';
 import { IFF_NOARP } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -41,7 +41,7 @@ function mistaken(client: LocalPod, isBridged: boolean, node: NodeView): Unheard
   const text = `this node takes ${formatMac(lladdr)} for the pod ${ip}, which has ${formatMac(inside.address)}`;
   return {
     text,
-    remedy: [`ip neigh del ${ip} dev ${seenAs!.name}`],
+    remedy: [`ip neigh del ${ip} dev ${shellWord(seenAs!.name)}`],
     lasts: isFixed(entry) && !isBridged && !hasMac(client, lladdr),
   };
 }

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipEquals, parseIp } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals, parseIp, shellWord } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_OPTIMISTIC, IFA_F_TENTATIVE, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { hostOf, interfaceOf, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
@@ -73,7 +73,7 @@ function unaskedByNode({ ip, address, seenAs }: LocalPod, from: IpAddress | unde
   if (!isUnknown(node.neighbour(address, link.index)) || asksFrom(link, from, node)) return undefined;
   return {
     text: `${link.name} has no link-local address from which this node could ask for the pod ${ip}, which it does not know`,
-    remedy: [`ip -6 address add fe80::1/64 dev ${link.name}`],
+    remedy: [`ip -6 address add fe80::1/64 dev ${shellWord(link.name)}`],
     lasts: from !== undefined,
   };
 }
@@ -86,7 +86,7 @@ function unheard({ ip, address, outside, seenAs }: LocalPod, search: Search, nod
   const who = search.asks === 'pod' ? 'this node' : `the pod ${ip} at ${listener.name}`;
   return {
     text: `${seenAs.name} sends multicast to listeners alone (mcast_snooping, with a querier), and has not heard that ${who} listens to those who look for ${formatIp(asked)}`,
-    remedy: [`bridge mdb show dev ${seenAs.name}`],
+    remedy: [`bridge mdb show dev ${shellWord(seenAs.name)}`],
     lasts: false,
   };
 }

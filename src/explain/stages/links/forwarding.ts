@@ -1,4 +1,4 @@
-import { formatMac } from '../../../core/index.ts';
+import { formatMac, shellWord } from '../../../core/index.ts';
 import type { Neighbour } from '../../../netlink/route/index.ts';
 import { NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
@@ -19,7 +19,7 @@ export function untakenByBridge(
   if (node.bridges.forwarding(seenAs.index, seenAs.address).some(isLocal)) return undefined;
   const [bridge, mac] = [seenAs.name, formatMac(seenAs.address)];
   const text = `${bridge} does not take frames to its own MAC address ${mac} for this node's (bridge fdb)`;
-  return { text, remedy: [`bridge fdb replace ${mac} dev ${bridge} self permanent`], lasts: !isPassed };
+  return { text, remedy: [`bridge fdb replace ${mac} dev ${shellWord(bridge)} self permanent`], lasts: !isPassed };
 }
 
 function isLocal({ state }: Neighbour): boolean {
@@ -42,7 +42,7 @@ export function misled(
   const bridge = seenAs.name;
   const entries = node.bridges.forwarding(seenAs.index, inside.address);
   const mac = formatMac(inside.address);
-  const enter = `bridge fdb replace ${mac} dev ${outside!.name} master dynamic`;
+  const enter = `bridge fdb replace ${mac} dev ${shellWord(outside!.name)} master dynamic`;
   const wrong = entries.find((entry) => entry.index !== outside!.index || (byPort && isLocal(entry)));
   if (wrong) {
     const where = isLocal(wrong) ? 'takes for its own' : `sends to ${node.link(wrong.index)?.name ?? 'another port'}`;

@@ -1,4 +1,4 @@
-import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
+import { formatIp, formatMac, ipEquals, sameBytes, settingName, shellWord } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { bridgeSetting, type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
@@ -91,7 +91,9 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
   if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
     const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
-    const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
+    const remedy = [
+      `bridge link set dev ${shellWord(outside!.name)} isolated off   # portIsolation in the CNI configuration`,
+    ];
     // Without rules in the bridge the node sends on what it has translated, and it is no isolated port; answers come to it if masqueraded.
     if (goal.masqueraded === false || isShown) {
       report.failEndpoint('link', address, { code: 'link-down', text, remedy });
@@ -106,7 +108,7 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     report.failEndpoint('link', address, {
       code: 'hairpin',
       text,
-      remedy: [`bridge link set dev ${outside!.name} hairpin on`],
+      remedy: [`bridge link set dev ${shellWord(outside!.name)} hairpin on`],
     });
     return;
   }
@@ -134,7 +136,7 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     report.failEndpoint('link', address, {
       code: 'duplicate-ip',
       text,
-      remedy: [`ip neigh del ${pod.ip} dev ${seenAs!.name}`],
+      remedy: [`ip neigh del ${pod.ip} dev ${shellWord(seenAs!.name)}`],
     });
     return;
   }
@@ -148,11 +150,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
   if (isShown || !isTranslated) return;
-  report.onBridge(
-    address,
-    `${setting.replaceAll('/', '.')} is ${node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)'}`,
-    seenAs!.name,
-  );
+  const value = node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)';
+  report.onBridge(address, { setting: settingName(setting), value, bridge: seenAs!.name });
 }
 
 /** Whether a MAC address is that of a group, or of all. */
@@ -192,17 +191,17 @@ export function settles({ outside, seenAs }: LocalPod): string | undefined {
 /** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
 export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
   if (!inside.up) {
-    const remedy = `nsenter --net=${netns} ip link set ${inside.name} up   # its routes are gone with it: better delete the pod`;
+    const remedy = `nsenter --net=${shellWord(netns)} ip link set ${shellWord(inside.name)} up   # its routes are gone with it: better delete the pod`;
     return { code: 'link-down', text: `${inside.name} in the pod ${ip} is down`, remedy: [remedy] };
   }
   const down = [outside!, seenAs!].find(({ up }) => !up);
   if (down) {
-    const remedy = [`ip link set ${down.name} up`];
+    const remedy = [`ip link set ${shellWord(down.name)} up`];
     return { code: 'link-down', text: `${down.name} of ${ip} is down`, remedy };
   }
   // Switched off, or held back by the spanning tree.
   const { forwarding = true, settling = false } = outside!.bridgePort ?? {};
   if (forwarding || settling) return undefined;
   const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
-  return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
+  return { code: 'link-down', text, remedy: [`bridge link set dev ${shellWord(outside!.name)} state 3`] };
 }

@@ -1,4 +1,4 @@
-import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes, shellWord } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
@@ -93,7 +93,7 @@ function takenForOther(
   if (isUnknown(entry) || sameBytes(entry!.lladdr, owner.address)) return undefined;
   return {
     text: `the pod ${ip} takes ${formatMac(entry!.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`,
-    remedy: [`nsenter --net=${netns} ip neigh del ${formatIp(hop)} dev ${inside.name}`],
+    remedy: [`nsenter --net=${shellWord(netns)} ip neigh del ${formatIp(hop)} dev ${shellWord(inside.name)}`],
   };
 }
 

@@ -1,7 +1,16 @@
-import { cidrContains, formatIp, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import {
+  cidrContains,
+  formatIp,
+  type IpAddress,
+  ipEquals,
+  sameBytes,
+  settingName,
+  shellWord,
+} from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
+import { showingRules } from '../place.ts';
 
 // Who has an address: how this node and its pods are asked for that on their links (ARP, neighbour discovery), and whether they answer.
 
@@ -28,14 +37,14 @@ export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, all: 8 } as const;
 
 /** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
 export function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string): Pick<Unheard, 'text' | 'remedy'> {
-  const set = `ip link set ${name} arp on`;
+  const set = `ip link set ${shellWord(name)} arp on`;
   const text = `${name} in ${whose} neither asks nor answers who has an address (NOARP)`;
   return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
 }
 
 /** A pod whose own link is without ARP. */
 export function deafPod({ ip, netns, inside }: LocalPod): Pick<Unheard, 'text' | 'remedy'> {
-  return deaf(inside, `the pod ${ip}`, `nsenter --net=${netns}`);
+  return deaf(inside, `the pod ${ip}`, `nsenter --net=${shellWord(netns)}`);
 }
 
 /**
@@ -76,13 +85,14 @@ export function unansweredByNode(
     return found ?? untaken(address, pod, lasts, node) ?? filtered(address, pod.address, link, lasts, node);
   }
   if (answersFor(address, pod, node)) return undefined;
-  const setting = address.family === 'IPv4' ? 'ipv4.conf.LINK.proxy_arp' : 'ipv6.conf.LINK.proxy_ndp';
+  const settings =
+    address.family === 'IPv4'
+      ? [`ipv4/conf/${link.name}/proxy_arp`, `ipv4/conf/${link.name}/forwarding`]
+      : [`ipv6/conf/${link.name}/proxy_ndp`, 'ipv6/conf/all/forwarding'];
+  const names = settings.map((setting) => shellWord(settingName(`net/${setting}`)));
   return {
     text: `this node does not answer who has ${text} on ${link.name}, where ${pod.ip} asks for it`,
-    remedy: [
-      `sysctl net.${setting.replace('LINK', link.name)} net.ipv4.conf.${link.name}.forwarding`,
-      `ip route get ${text} from ${pod.ip} iif ${link.name}`,
-    ],
+    remedy: [`sysctl ${names.join(' ')}`, `ip route get ${text} from ${pod.ip} iif ${shellWord(link.name)}`],
     lasts,
   };
 }
@@ -137,7 +147,7 @@ export function silentAsker(
   const isAsking = value('mcast_solicit') !== '0';
   if (isAsking && ['', '0'].includes(value('app_solicit'))) return undefined;
   const text = `${netns ? 'the pod' : 'this node'} does not ask, or not at once, who has an address on ${inside.name}`;
-  return { text: `${text} (${conf.replaceAll('/', '.')}: mcast_solicit, app_solicit)`, remedy: [], lasts: false };
+  return { text: `${text} (${settingName(conf)}: mcast_solicit, app_solicit)`, remedy: [], lasts: false };
 }
 
 /** The addresses by which a pod or this node may ask for a pod's on its link. */
@@ -175,8 +185,8 @@ function ignored(
     (value === ARP_IGNORE.otherSubnets && !(isOnLink && isNear));
   if (!isIgnored) return undefined;
   const text = `nobody answers ARP for ${formatIp(address)}: arp_ignore is ${value} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
-  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
-  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
+  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 ${shellWord(settingName(`net/ipv4/conf/${name}/arp_ignore`))}=0`;
+  return { text, remedy: [netns ? `nsenter --net=${shellWord(netns)} ${set}` : set], lasts };
 }
 
 /**
@@ -197,7 +207,11 @@ function untaken(address: IpAddress, { address: source, seenAs }: LocalPod, last
   if (isTaken(address, source, seenAs!, node)) return undefined;
   const [own, asker] = [formatIp(address), formatIp(source)];
   const text = `this node does not answer ${asker} who has ${own} on ${seenAs!.name}: it does not take what ${asker} sends there for its own`;
-  return { text, remedy: ['ip rule', `ip route get ${own} from ${asker} iif ${seenAs!.name}`], lasts };
+  return {
+    text,
+    remedy: [showingRules(address.family), `ip route get ${own} from ${asker} iif ${shellWord(seenAs!.name)}`],
+    lasts,
+  };
 }
 
 /** What arp_filter keeps this node from answering: who asks is not where packets from that address go. */
@@ -211,7 +225,7 @@ function filtered(
   if (!isArpFiltered(address, asker, link, node)) return undefined;
   const [own, to] = [formatIp(address), formatIp(asker)];
   const text = `this node does not answer ${to} who has ${own} on ${link.name}: arp_filter is set, and from ${own} it sends to ${to} by another link`;
-  const set = `sysctl -w net.ipv4.conf.all.arp_filter=0 net.ipv4.conf.${link.name}.arp_filter=0`;
+  const set = `sysctl -w net.ipv4.conf.all.arp_filter=0 ${shellWord(settingName(`net/ipv4/conf/${link.name}/arp_filter`))}=0`;
   return { text, remedy: [set, `ip route get ${to} from ${own}`], lasts };
 }
 

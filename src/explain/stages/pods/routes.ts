@@ -1,6 +1,6 @@
-import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals } from '../../../core/index.ts';
+import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, shellWord } from '../../../core/index.ts';
 import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
-import { RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import { RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
 import { isOfNode } from './asked-for.ts';
@@ -44,12 +44,20 @@ export function refusedByPod(
 ): (Refused & { readonly isLost: boolean }) | undefined {
   const out = node.routeIn(pod, packets);
   const [own, to] = [formatIp(packets.source), formatIp(packets.destination)];
-  const remedy = [`nsenter --net=${pod.netns} ip route get ${to}`];
+  const remedy = [`nsenter --net=${shellWord(pod.netns)} ip route get ${to}`];
   if (out.kind === 'refused')
     return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
   const { type, outInterface } = out.route;
   if (type === RTN_LOCAL && own !== to) {
     return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
+  }
+  if (type === RTN_BROADCAST) {
+    const isUdp = packets.flow?.protocol === IP_PROTOCOLS.UDP;
+    return {
+      text: `${to} is a broadcast address${isUdp ? ': who answers is not known' : ', with which nobody is connected'}`,
+      remedy,
+      isLost: !isUdp,
+    };
   }
   if (type !== RTN_LOCAL && type !== RTN_UNICAST)
     return { text: `the pod ${own} has a route of type ${type} to ${to}`, remedy, isLost: true };
@@ -111,7 +119,9 @@ export function untakenByPod(
   if (answer.kind === 'route' && answer.route.type === RTN_LOCAL) return undefined;
   const [from, own] = [formatIp(source), formatIp(destination)];
   const why = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
-  const remedy = [`nsenter --net=${pod.netns} ip route get ${own} from ${from} iif ${pod.inside.name}`];
+  const remedy = [
+    `nsenter --net=${shellWord(pod.netns)} ip route get ${own} from ${from} iif ${shellWord(pod.inside.name)}`,
+  ];
   return {
     text: `the pod ${own} does not take packets from ${from} (${why}): its rules, its routes or rp_filter`,
     remedy,

@@ -3,6 +3,7 @@ import type { Link } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
+import { showingRules } from '../place.ts';
 import type { Finding } from '../report.ts';
 
 /** Packets of a flow that rules or policy routing may lead another way than the first one. */
@@ -28,7 +29,7 @@ export function ledAstray(
   node: NodeView,
 ): Finding | undefined {
   const marked = markedWith(mark, who);
-  const remedy = routeRemedy(formatIp(to), mark);
+  const remedy = routeRemedy(to, mark);
   if (outInterface === undefined) return { code, text: `${marked} have no route to ${formatIp(to)}`, remedy };
   const beside = besidePods(pod?.outside ? [pod] : [], outInterface, target, node);
   if (!beside) return undefined;
@@ -66,6 +67,6 @@ export function markedWith(mark: number | undefined, who: string): string {
   return mark === undefined ? who : `${who}, marked 0x${mark.toString(16)},`;
 }
 
-export function routeRemedy(to: string, mark: number | undefined): readonly string[] {
-  return ['ip rule', `ip route get ${to}${mark ? ` mark ${mark}` : ''}`];
+export function routeRemedy(to: IpAddress, mark: number | undefined): readonly string[] {
+  return [showingRules(to.family), `ip route get ${formatIp(to)}${mark ? ` mark ${mark}` : ''}`];
 }

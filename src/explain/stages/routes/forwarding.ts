@@ -1,9 +1,9 @@
-import type { IpAddress } from '../../../core/index.ts';
+import { type IpAddress, settingName } from '../../../core/index.ts';
 import { type NodeView, showsToRules } from '../../node/index.ts';
 import type { Finding } from '../report.ts';
 
 export function notForwarded(setting: string): Finding {
-  const name = setting.replaceAll('/', '.');
+  const name = settingName(setting);
   const link = /conf\/(.*)\/forwarding$/.exec(setting)?.[1];
   const what = link === undefined || link === 'all' ? 'nothing' : `nothing that comes in by ${link}`;
   return { code: 'forwarding', text: `${name} is 0: this node forwards ${what}`, remedy: [`sysctl -w ${name}=1`] };

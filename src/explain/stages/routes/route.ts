@@ -1,6 +1,6 @@
-import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../../core/index.ts';
+import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr, shellWord } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
-import { RTN_ANYCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import { RTN_ANYCAST, RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
@@ -38,6 +38,7 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     const text = formatIp(goal.ip);
     if (told.has(text)) continue;
     told.add(text);
+    if (isToAll(asked, goal, node, report)) continue;
     if (isSwitched(asked, goal, node))
       report.stage('route', 'ok', `${text} is on the bridge of the client: not routed`);
     else lookAtWay(asked, goal, node, report);
@@ -65,7 +66,7 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     return;
   }
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
-    report.failEndpoint('route', address, refusedWay(answer, plain, goal, client, node));
+    report.failEndpoint('route', address, refusedWay(answer, plain, goal, asked, node));
     return;
   }
   const { outInterface } = answer.route;
@@ -116,7 +117,7 @@ function tellRoute(asked: Asked, goal: Goal, route: Route, matched: Route, node:
       // A router may know pods all the same: an attempt tells.
       const missing = `${text} is reached by the default route alone: the route to its node is missing`;
       report.cannotTellEndpoint('route', address, `${missing}, unless the network knows pods`);
-      report.askThere('nodeplane routes');
+      report.askThere(asked.knowledge.commands.routes);
     }
   }
   const link = node.link(matched.outInterface)?.name ?? `link ${matched.outInterface}`;
@@ -143,8 +144,19 @@ function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, 
   const { pod, own, link } = beside;
   const text = `${markedWith(mark, 'packets')} to ${pod} leave by ${link.name}, and the pod hangs on ${own}`;
   return link.kind === 'bridge'
-    ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
-    : { code: 'no-peer-route', text, remedy: routeRemedy(pod, mark) };
+    ? { code: 'link-down', text, remedy: [`ip link set ${shellWord(own)} master ${shellWord(link.name)}`] }
+    : { code: 'no-peer-route', text, remedy: routeRemedy(ip, mark) };
+}
+
+/** Whether all hosts of a link get what is sent there: connections are made with one alone, datagrams are answered by whoever likes to. */
+function isToAll({ target }: Asked, { ip, address }: Goal, node: NodeView, report: Report): boolean {
+  const way = node.route({ destination: ip });
+  if (way.kind === 'refused' || way.route.type !== RTN_BROADCAST) return false;
+  const text = `${formatIp(ip)} is a broadcast address`;
+  if (target.protocol === 'UDP') report.doubt(`${text}: who answers is not known`, 'route');
+  else
+    report.failEndpoint('route', address, { code: 'no-peer-route', text: `${text}, with which nobody is connected` });
+  return true;
 }
 
 function isDelivering(type: number): boolean {
@@ -171,7 +183,7 @@ function refusedWay(
   answer: RouteAnswer,
   plain: RouteAnswer,
   { ip, mark }: Goal,
-  client: Asked['client'],
+  { client, knowledge }: Asked,
   node: NodeView,
 ): Finding {
   const to = formatIp(ip);
@@ -179,7 +191,8 @@ function refusedWay(
   const errno = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
   if (plain.kind === 'refused' || !isDelivering(plain.route.type)) {
     const text = `there is no route to ${to}${marked} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
-    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, 'nodeplane routes'] };
+    const own = knowledge.routes ? [knowledge.commands.routes] : [];
+    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, ...own] };
   }
   const off = forwardingOff(ip, inInterfaceOf(client), node);
   if (off !== undefined) return notForwarded(off);

@@ -4,7 +4,7 @@ import type { NodeView } from '../../node/index.ts';
 import type { Step } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
-import { evidenceOf, isOldProxy, isOurs, placeOf, showing } from '../place.ts';
+import { evidenceOf, isOldProxy, isOurs, placeOf, removing } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { tellDrift } from './drift.ts';
@@ -110,7 +110,7 @@ function tellExtra(compared: Compared, difference: Difference): void {
     report.cannotTell('rules', `it may be that ${by} leads to ${shown}, by ${unsure.about}`);
   } else if (other) {
     const text = `${placeOf(other)} of another proxy leads to ${extra.join(', ')}`;
-    report.fail('rules', { code: 'old-proxy', text, remedy: ['nodeplane cleanup', showing(other)] }, evidenceOf(other));
+    report.fail('rules', { code: 'old-proxy', text, remedy: removing(other, asked.knowledge.mode) }, evidenceOf(other));
   } else {
     const text = `the kernel leads to ${shown}, which the plan does not have`;
     tellDifference(compared, difference, text, (finding) =>

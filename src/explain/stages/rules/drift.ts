@@ -2,7 +2,11 @@ import { knownFamily } from '../../knowledge/index.ts';
 import type { Asked } from '../asked.ts';
 import type { Finding, Report } from '../report.ts';
 
-export const WHO_CHANGED_IT = 'nodeplane status   # the agent repairs it; look who changed it';
+/** Shows who changed rules. */
+export function whoChangedThem({ commands }: Asked['knowledge']): string {
+  return `${commands.status}   # the agent repairs it; look who changed it`;
+}
+
 /** A change is written within a second when nothing is in the way. */
 const JUST_NOW_SECONDS = 3;
 
@@ -24,9 +28,9 @@ export function tellDrift(
   const { leftOut } = service.port;
   if (failing || leftOut !== null) {
     const why = leftOut ?? `syncs fail for ${Math.round(failing!.seconds)} s: ${failing!.reason}`;
-    tell({ code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
+    tell({ code: 'agent-behind', text: `${text}; ${why}`, remedy: [knowledge.commands.status] });
   } else if (changedSecondsAgo !== null && changedSecondsAgo < JUST_NOW_SECONDS) {
     const when = `${name} changed ${changedSecondsAgo.toFixed(1)} s ago and is being written`;
     report.cannotTell('rules', `${text}; ${when}`);
-  } else tell({ code: 'drift', text, remedy: [WHO_CHANGED_IT] });
+  } else tell({ code: 'drift', text, remedy: [whoChangedThem(knowledge)] });
 }

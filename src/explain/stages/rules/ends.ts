@@ -2,9 +2,9 @@ import { formatIp } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from '../place.ts';
+import { evidenceOf, isOldProxy, isOurs, placeOf, removing, showing, tableOf } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
-import { WHO_CHANGED_IT } from './drift.ts';
+import { whoChangedThem } from './drift.ts';
 import { byOwnPolicy, isOwnPolicy } from './own-policy.ts';
 import { deciders, goalOf, isRefused, type Way } from './ways.ts';
 
@@ -129,15 +129,15 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
   const last = walk.steps.at(-1)!;
   const text = refusalText(walk);
   const remedy = [showing(last)];
-  const policy = byOwnPolicy(last, text);
+  const policy = byOwnPolicy(last, text, knowledge);
   if (policy) return policy;
   if (isOurs(last, knowledge.mode)) {
     if (walk.steps.every(({ chain }) => chain.name !== OF_CLUSTER_IPS))
-      return { code: 'drift', text, remedy: [WHO_CHANGED_IT, ...remedy] };
+      return { code: 'drift', text, remedy: [whoChangedThem(knowledge), ...remedy] };
     const why = `no Service has the address ${formatIp(target.ip)}: ${text}`;
     return { code: 'no-such-port', text: why, remedy: ['kubectl get services -A   # and use an address of one'] };
   }
-  if (isOldProxy(last, knowledge.mode)) return { code: 'old-proxy', text, remedy: ['nodeplane cleanup', ...remedy] };
+  if (isOldProxy(last, knowledge.mode)) return { code: 'old-proxy', text, remedy: removing(last, knowledge.mode) };
   const wasTranslated = walk.packet.ends.destination.equals(target.ip.bytes) === false;
   const isOfHost = last.hook === 'input' && (wasTranslated || !target.service);
   return { code: isOfHost ? 'host-endpoint' : 'foreign-drop', text, remedy };

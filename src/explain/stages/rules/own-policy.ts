@@ -1,5 +1,6 @@
 import { CAUSES } from '../../answer/index.ts';
 import type { Step } from '../../walk/index.ts';
+import type { Asked } from '../asked.ts';
 import { showing } from '../place.ts';
 import type { Finding } from '../report.ts';
 
@@ -18,7 +19,7 @@ export function isOwnPolicy(step: Step): boolean {
  *
  * @param text which rule drops what, in words
  */
-export function byOwnPolicy(step: Step, text: string): Finding | undefined {
+export function byOwnPolicy(step: Step, text: string, { commands }: Asked['knowledge']): Finding | undefined {
   if (isIngressPolicy(step)) {
     const why = 'ingressPolicy of the CNI configuration keeps these pods apart';
     return {
@@ -30,7 +31,7 @@ export function byOwnPolicy(step: Step, text: string): Finding | undefined {
   if (!isEncryptedOnly(step)) return undefined;
   const why =
     'pods of other nodes are reached through WireGuard or not at all, and the route there does not lead into it';
-  return { code: 'no-peer-route', text: `${why}: ${text}`, remedy: ['nodeplane routes', showing(step)] };
+  return { code: 'no-peer-route', text: `${why}: ${text}`, remedy: [commands.routes, showing(step)] };
 }
 
 function isIngressPolicy({ chain, source }: Step): boolean {

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { removeAll } from '../lab.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults } from './faults.ts';
+
+// Addresses that are of all hosts of a link, or of every host.
+
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, other, web, client } = world;
+const VIP = 'fd00:96::10';
+const ALL = { ofNodes: '192.168.50.255', ofPods: '10.244.1.255' } as const;
+
+beforeAll(async () => {
+  await node.serve({ port: TARGET });
+  await other.serve({ port: TARGET, protocol: 'UDP' });
+  await world.begin(served('shop/web6', VIP, [on(node, web.ip('IPv6'))]));
+}, 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+/** How many hosts answer a datagram to all of a link. */
+function heard(from: typeof node | typeof client, to: string): number {
+  const ask = `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+s.settimeout(1)
+s.sendto(b'x', ('${to}', ${TARGET}))
+print(len(s.recvfrom(100)))`;
+  return from.namespace.run('python3', '-c', ask).trim() === '' ? 0 : 1;
+}
+
+it.each(['ofNodes', 'ofPods'] as const)(
+  'datagrams to all hosts of a link may be answered, connections are not (%s)',
+  async (which) => {
+    const [from, source] = which === 'ofNodes' ? ([node, 'node'] as const) : ([client, client.ip()] as const);
+    const to = ALL[which];
+    expect(heard(from, to)).toBe(1);
+    const [answer] = await world.askHere([{ destination: `${to}:${TARGET}`, source, protocol: 'udp' }]);
+    expect(answer, answer!.cause).toMatchObject({ verdict: 'unknown' });
+    expect(answer!.cause).toContain(`${to} is a broadcast address`);
+    const tcp = await world.ask(`${to}:${TARGET}`, source);
+    expect(tcp, tcp.cause).toMatchObject({ verdict: 'fails' });
+    expect(tcp.cause).toContain(`${to} is a broadcast address`);
+    expect(await answers(from, to, TARGET)).toBe(false);
+  },
+);
+
+it('nobody connects from such an address', async () => {
+  const { cause } = await faults.expectCode(`${node.ip()}:${TARGET}`, ALL.ofNodes, 'way-back');
+  expect(cause).toContain('is a broadcast address');
+});
+
+it('from ::1 it is not told that answers of others arrive', async () => {
+  const { kind } = await node.connect({ ip: VIP, port: 80 }, { sourceIp: '::1', timeoutMs: 1500 });
+  expect(kind).toBe('timeout');
+  expect(await world.ask(`[${VIP}]:80`, '::1')).toMatchObject({ verdict: 'unknown' });
+  await faults.expectWorks(`[${node.ip('IPv6')}]:${TARGET}`, '::1');
+  const own = { ip: node.ip('IPv6'), port: TARGET };
+  expect(await node.connect(own, { sourceIp: '::1' })).toMatchObject({ kind: 'answered' });
+});
