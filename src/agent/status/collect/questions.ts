@@ -90,7 +90,7 @@ function agent({
   }
   if (leftNetwork !== '') {
     const message = `Pods can be neither made nor removed: an agent with --cni has left "${leftNetwork}", and this one has no --cni`;
-    problems.push({ message, command: `ls -l ${leftNetwork}` });
+    problems.push({ message, command: `ls -l ${shellWord(leftNetwork)}` });
   }
   const standing = standsByFor && `stands by: ${standsByFor} works on this node`;
   const detail = [standing, `version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];

@@ -16,6 +16,8 @@ import { expiryOf } from './pem.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-kubeconfig-'));
 const path = join(folder, 'kubeconfig');
+const empty = join(folder, 'empty');
+writeFileSync(empty, '');
 const server = new FakeApiServer();
 const [mine, other] = [makeCertificate(), makeCertificate()];
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -206,9 +208,14 @@ describe('a mistake that shows in use is told at each attempt', () => {
       'correct the path, or mount the file',
     ],
     [
-      { user: { tokenFile: '/dev/null' } },
-      'tokenFile "/dev/null" is empty',
+      { user: { tokenFile: empty } },
+      `tokenFile "${empty}" is empty`,
       'write the token there, or name another file',
+    ],
+    [
+      { user: { tokenFile: '/dev/null' } },
+      'tokenFile "/dev/null" cannot be read (it is a device, and a file is needed)',
+      'correct the path, or mount the file',
     ],
     [
       { user: { exec: { apiVersion: 'v1', command: absent } } },
