@@ -207,11 +207,7 @@ describe('a mistake that shows in use is told at each attempt', () => {
       `tokenFile "${absent}" cannot be read (ENOENT`,
       'correct the path, or mount the file',
     ],
-    [
-      { user: { tokenFile: empty } },
-      `tokenFile "${empty}" is empty`,
-      'write the token there, or name another file',
-    ],
+    [{ user: { tokenFile: empty } }, `tokenFile "${empty}" is empty`, 'write the token there, or name another file'],
     [
       { user: { tokenFile: '/dev/null' } },
       'tokenFile "/dev/null" cannot be read (it is a device, and a file is needed)',
