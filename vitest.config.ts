@@ -15,14 +15,14 @@ const KERNEL = {
   expect: { poll: { timeout: 20_000 * PATIENCE, interval: 20 } },
   // Processes, not threads: entering a network namespace is a property of the thread.
   pool: 'forks',
+  // Loading the modules for each file anew takes as long as many of them take; in the VM it is half a minute.
+  isolate: false,
   maxWorkers: 2,
 } as const;
 
 /** What tests in the VM have in common. */
 const VM = {
   ...KERNEL,
-  // Loading the modules for one file takes half a minute there.
-  isolate: false,
   // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
   testTimeout: 600_000,
   hookTimeout: 600_000,

@@ -9,9 +9,7 @@ export class SpreadFiles extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const folders = new Map<string, TestSpecification[]>();
     for (const file of await super.sort(files)) {
-      const { name, config } = file.project;
-      // Those that share the modules of a process stay in their order: files of one folder load the same ones.
-      const key = config.isolate ? `${name} ${dirname(file.moduleId)}` : name;
+      const key = `${file.project.name} ${dirname(file.moduleId)}`;
       folders.set(key, [...(folders.get(key) ?? []), file]);
     }
     const placed = [...folders.values()].flatMap((inFolder) =>

@@ -128,8 +128,8 @@ export const CAUSES = {
     remedy: 'sysctl -w net.ipv4.ip_forward=1 (net.ipv6.conf.all.forwarding=1), and find who reset it.',
   },
   'rp-filter': {
-    sentence: 'The packet comes in by another interface than its answer would leave by, and rp_filter is strict.',
-    remedy: 'Set rp_filter of the interface to 2.',
+    sentence: 'rp_filter drops the packet: its answer would leave by another interface, or by none.',
+    remedy: 'Set rp_filter of the interface to 2; where no way leads back to the source, give the node a route to it.',
   },
   'no-peer-route': {
     sentence: 'There is no route to the node of the endpoint.',

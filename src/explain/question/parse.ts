@@ -1,6 +1,9 @@
 import { formatIp, type IpAddress, type IpProtocol, specialRange, tryParseIp } from '../../core/index.ts';
 import { type Destination, type Question, QuestionError, type Source } from './question.ts';
 
+/** The limited broadcast address, which is of no range. */
+const ALL_HOSTS = '255.255.255.255';
+
 /** A question as it is written: the words of a command line. */
 export interface WrittenQuestion {
   readonly destination: string;
@@ -55,8 +58,6 @@ function somebody(address: IpAddress, text: string, what: 'destination' | 'sourc
   if (range !== 'unspecified' && range !== 'multicast' && formatIp(address) !== ALL_HOSTS) return address;
   throw new QuestionError(`Cannot read "${text}" as a ${what}: expected an address that one host has`);
 }
-
-const ALL_HOSTS = '255.255.255.255';
 
 function parseSource(text: string): Source {
   if (text === 'node') return { kind: 'node' };

@@ -213,6 +213,15 @@ it('rp-filter: packets come in by another interface than answers leave by', asyn
   expect(await answers(VIP.IPv4)).toBe(false);
 });
 
+it('rp-filter: there is no way back at all, and to be less strict is no remedy', async () => {
+  faults.sysctl('net.ipv4.conf.all.rp_filter', '2');
+  faults.ip(`route add unreachable ${client.ip()}`, `route del unreachable ${client.ip()}`);
+  const { cause, remedy } = await expectCode(VIP.IPv4, client.ip(), 'rp-filter');
+  expect(cause).toContain('no way back');
+  expect(remedy.join()).not.toContain('rp_filter=2');
+  expect(await answers(VIP.IPv4)).toBe(false);
+});
+
 it('link-down: the pair of the endpoint', async () => {
   faults.ip(`link set ${vethOf(node, web)} down`, `link set ${vethOf(node, web)} up`);
   await expectCode(SOLO, client.ip(), 'link-down');

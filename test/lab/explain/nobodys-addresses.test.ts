@@ -9,12 +9,16 @@ const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, other, web, client } = world;
 const VIP = 'fd00:96::10';
+const VIP4 = '10.96.0.10';
 const ALL = { ofNodes: '192.168.50.255', ofPods: '10.244.1.255' } as const;
 
 beforeAll(async () => {
   await node.serve({ port: TARGET });
   await other.serve({ port: TARGET, protocol: 'UDP' });
-  await world.begin(served('shop/web6', VIP, [on(node, web.ip('IPv6'))]));
+  await world.begin([
+    ...served('shop/web6', VIP, [on(node, web.ip('IPv6'))]),
+    ...served('shop/web', VIP4, [on(node, web.ip())]),
+  ]);
 }, 300_000);
 afterAll(async () => {
   await world.end();
@@ -60,4 +64,11 @@ it('from ::1 it is not told that answers of others arrive', async () => {
   await faults.expectWorks(`[${node.ip('IPv6')}]:${TARGET}`, '::1');
   const own = { ip: node.ip('IPv6'), port: TARGET };
   expect(await node.connect(own, { sourceIp: '::1' })).toMatchObject({ kind: 'answered' });
+});
+
+it('a loopback address is no source of what goes to an endpoint', async () => {
+  const { kind } = await node.connect({ ip: VIP4, port: 80 }, { sourceIp: '127.0.0.1', timeoutMs: 1500 });
+  expect(kind).not.toBe('answered');
+  const { cause } = await faults.expectCode(VIP4, '127.0.0.1', 'no-peer-route');
+  expect(cause).toContain('a loopback address is no source of what leaves the node');
 });
