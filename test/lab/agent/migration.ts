@@ -27,28 +27,16 @@ import { builtProgram } from '../programs.ts';
 
 // A node moves from the rules of a kube-proxy 1.36.2 to nodeplane and back, under constant load, in each of their modes.
 
-const lab = createLab();
-const node: LabNode = lab.addNode({ name: 'n1' });
-const manifests = join(lab.folder, 'manifests');
-/** Endpoints by their addresses in the golden rules. */
-const pods = new Map<string, Pod>();
-let client: Pod;
-let outside: Host;
-let kubeProxy: KubeProxyNode;
-let agent: Agent | undefined;
-let load: Load[] = [];
-
 const WEB = { ip: '10.96.10.1', port: 80 };
 const DNS = { ip: '10.96.10.1', port: 53, protocol: 'UDP' } as const;
 const STICKY = { ip: '10.96.10.6', port: 80 };
-const nodePort = () => ({ ip: node.ip(), port: 30_080 });
 /** Chains of its endpoints of web, and its tables. */
 const ONLY_KUBE_PROXY = /KUBE-SEP-(?:SI62D7XAGVO2CP3X|S43XANNWXD6645P5)|table ip6? kube-proxy/;
 const HELD = 6;
 const PER_SECOND = PATIENCE === 1 ? 40 : 5;
 
 /** All that is in iptables and nf_tables, but for counters, handles and the order of jumps in built-in chains. */
-async function rules(): Promise<Record<string, readonly string[]>> {
+async function rules(node: LabNode): Promise<Record<string, readonly string[]>> {
   const exec = execIn(node.namespace);
   const found: Record<string, readonly string[]> = {};
   for (const [family, variant] of CASES) {
@@ -75,24 +63,31 @@ async function rules(): Promise<Record<string, readonly string[]>> {
   return found;
 }
 
-const nodeplane = (...args: string[]) =>
-  spawnSync('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args], { encoding: 'utf8' });
-
-async function hold(): Promise<HeldConnection[]> {
-  const held = await Promise.all(
-    Array.from({ length: HELD }, (_, n) => (n % 2 ? outside.hold(nodePort()) : client.hold(WEB))),
-  );
-  for (const { outcome } of held) expect(outcome).toMatchObject({ kind: 'answered' });
-  return held;
-}
-
-/** What `nodeplane migration` says of the node. */
-const stateOf = () =>
-  JSON.parse(nodeplane('migration', '-o', 'json', '--hostname-override', 'n1', '--manifests', manifests).stdout)
-    .standing;
-
 /** Goes from a kube-proxy to a mode of ours and back. Each move has a test file, and so a lab, of its own. */
 export function testMove(source: KubeProxyKind, mode: 'iptables' | 'nftables'): void {
+  const lab = createLab();
+  const node = lab.addNode({ name: 'n1' });
+  const manifests = join(lab.folder, 'manifests');
+  let client: Pod;
+  let outside: Host;
+  let kubeProxy: KubeProxyNode;
+  let agent: Agent | undefined;
+  let load: Load[] = [];
+  const nodePort = () => ({ ip: node.ip(), port: 30_080 });
+  const nodeplane = (...args: string[]) =>
+    spawnSync('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args], { encoding: 'utf8' });
+  const hold = async (): Promise<HeldConnection[]> => {
+    const held = await Promise.all(
+      Array.from({ length: HELD }, (_, n) => (n % 2 ? outside.hold(nodePort()) : client.hold(WEB))),
+    );
+    for (const { outcome } of held) expect(outcome).toMatchObject({ kind: 'answered' });
+    return held;
+  };
+  /** What `nodeplane migration` says of the node. */
+  const stateOf = () =>
+    JSON.parse(nodeplane('migration', '-o', 'json', '--hostname-override', 'n1', '--manifests', manifests).stdout)
+      .standing;
+
   beforeAll(async () => {
     const addresses: Record<string, string> = { '10.199.0.2': node.ip() };
     const endpoints = ['web', 'np', 'sticky'].flatMap((name, index) =>
@@ -102,7 +97,6 @@ export function testMove(source: KubeProxyKind, mode: 'iptables' | 'nftables'): 
       const pod = node.addPod(name);
       await pod.serve({ port: 8080 });
       if (name.startsWith('web')) await pod.serve({ port: 5353, protocol: 'UDP' });
-      pods.set(address, pod);
       addresses[address] = pod.ip();
     }
     client = node.addPod('client');
@@ -125,7 +119,7 @@ export function testMove(source: KubeProxyKind, mode: 'iptables' | 'nftables'): 
     `from kube-proxy in mode ${source} to mode ${mode} and back, and no connection is lost`,
     async () => {
       await startKubeProxy(kubeProxy, source);
-      const before = await rules();
+      const before = await rules(node);
       expect(stateOf()).toBe('not begun');
       load = [
         await client.startLoad(WEB, { perSecond: PER_SECOND }),
@@ -156,7 +150,7 @@ export function testMove(source: KubeProxyKind, mode: 'iptables' | 'nftables'): 
       agent = await node.startAgent(options);
       // What kube-proxy alone writes is gone.
       await expect
-        .poll(async () => Object.keys(await rules()).filter((name) => ONLY_KUBE_PROXY.test(name)))
+        .poll(async () => Object.keys(await rules(node)).filter((name) => ONLY_KUBE_PROXY.test(name)))
         .toEqual([]);
       await goesOn();
       await stillThere(ofKubeProxy);
@@ -175,7 +169,7 @@ export function testMove(source: KubeProxyKind, mode: 'iptables' | 'nftables'): 
         await stillThere(held);
         for (const connection of held) await connection.close();
       }
-      expect(await rules()).toEqual(before);
+      expect(await rules(node)).toEqual(before);
       expect(stateOf()).toBe('not begun');
       const failures: { load: number; phase: string; kind: string }[] = [];
       for (const [index, one] of load.splice(0).entries()) {
