@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeAll, expect, it } from 'vitest';
+import { SYNC_FINISHED } from '../../../test/samples/sync-finished.ts';
 import { type ProxyEvent, ProxyMetrics } from '../../proxy/index.ts';
 import { iptablesMode } from '../../proxy/iptables/index.ts';
 import { flowMetrics } from '../services/conntrack/flow-metrics.ts';
@@ -198,27 +199,12 @@ const EVENTS: readonly ProxyEvent[] = [
   {
     family: 'IPv4',
     at: 1_700_000_000_000,
-    kind: 'syncFinished',
+    ...SYNC_FINISHED,
     full: true,
-    seconds: 0.5,
     commit: { kernelSeconds: 0.25, objects: { nat: { total: 3, written: 2 } } },
     deltaSize: 1,
-    triggerTimes: [],
-    noLocalEndpoints: { internal: 0, external: 0 },
-    restrictedServices: { taken: 0, refused: 0, limit: 0 },
   },
-  {
-    family: 'IPv6',
-    at: 1_700_000_000_000,
-    kind: 'syncFinished',
-    full: false,
-    seconds: 0.5,
-    commit: undefined,
-    deltaSize: 0,
-    triggerTimes: [],
-    noLocalEndpoints: { internal: 0, external: 0 },
-    restrictedServices: { taken: 0, refused: 0, limit: 0 },
-  },
+  { family: 'IPv6', at: 1_700_000_000_000, ...SYNC_FINISHED },
 ];
 
 /** What an exposition says of each metric: type, label names, help and buckets. */

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { SYNC_FINISHED } from '../../../test/samples/sync-finished.ts';
 import { logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
 
 /** A logger, and what it was told. */
@@ -35,18 +36,7 @@ it('tells of changes by others a few times, and once a minute then with how many
   const clock = new FakeClock();
   const observe = logProxyEvents(logger, clock);
   const drifts = [{ object: 'chain services', difference: 'changed' }] as const;
-  const repaired = {
-    kind: 'syncFinished',
-    family: 'IPv4',
-    at: 1,
-    full: true,
-    seconds: 0.5,
-    commit: undefined,
-    deltaSize: 0,
-    triggerTimes: [],
-    noLocalEndpoints: { internal: 0, external: 0 },
-    restrictedServices: { taken: 0, refused: 0, limit: 0 },
-  } as const;
+  const repaired = { ...SYNC_FINISHED, family: 'IPv4', at: 1, full: true } as const;
   for (let second = 0; second < 90; second++) {
     observe({ kind: 'driftFound', family: 'IPv4', at: 1, drifts });
     observe(repaired);
@@ -63,17 +53,12 @@ it('says of a sync what was written, whose it is, and how long it took', () => {
   const observe = logProxyEvents(logger, new FakeClock());
   const objects = { elements: { total: 8, written: 3 }, rules: { total: 88, written: 0 } };
   observe({
-    kind: 'syncFinished',
+    ...SYNC_FINISHED,
     family: 'IPv4',
     at: 1,
-    full: false,
-    seconds: 0.5,
     commit: { kernelSeconds: 0.25, objects },
     deltaSize: 2,
     services: ['shop/web'],
-    triggerTimes: [],
-    noLocalEndpoints: { internal: 0, external: 0 },
-    restrictedServices: { taken: 0, refused: 0, limit: 0 },
   });
   expect(told).toEqual([
     {

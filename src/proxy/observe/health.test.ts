@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { makeNode } from '../../../test/fakes/service-objects.ts';
+import { SYNC_FINISHED } from '../../../test/samples/sync-finished.ts';
 import { type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { ProxyEvent, ProxyEventBody } from '../sync/index.ts';
 import { ProxyHealth } from './health.ts';
@@ -22,16 +23,6 @@ function tell(body: ProxyEventBody, family: IpFamily = 'IPv4'): void {
 
 const QUEUED: ProxyEventBody = { kind: 'queued', reason: 'change' };
 const STARTED: ProxyEventBody = { kind: 'syncStarted', full: false };
-const FINISHED: ProxyEventBody = {
-  kind: 'syncFinished',
-  full: false,
-  seconds: 0,
-  commit: undefined,
-  deltaSize: 0,
-  triggerTimes: [],
-  noLocalEndpoints: { internal: 0, external: 0 },
-  restrictedServices: { taken: 0, refused: 0, limit: 0 },
-};
 const FAILED: ProxyEventBody = {
   kind: 'syncFailed',
   full: false,
@@ -48,7 +39,7 @@ describe('answers', () => {
     tell({ kind: 'started' }, 'IPv4');
     await clock.advance(990);
     tell(STARTED, 'IPv6');
-    tell(FINISHED, 'IPv6');
+    tell(SYNC_FINISHED, 'IPv6');
     await clock.advance(2_100);
     expect(health.healthz()).toEqual({
       status: 200,
@@ -107,7 +98,7 @@ describe('health', () => {
     expect(health.isHealthy()).toBe(false);
     tell(STARTED);
     expect(health.isHealthy()).toBe(false);
-    tell(FINISHED);
+    tell(SYNC_FINISHED);
     expect(health.isHealthy()).toBe(true);
     await clock.advance(TIMEOUT * 10);
     expect(health.isHealthy()).toBe(true);
@@ -134,7 +125,7 @@ describe('health', () => {
     tell(QUEUED);
     tell(STARTED);
     tell(QUEUED);
-    tell(FINISHED);
+    tell(SYNC_FINISHED);
     await clock.advance(TIMEOUT);
     expect(health.isHealthy()).toBe(false);
   });
@@ -171,7 +162,7 @@ it.each([-86_400_000, 86_400_000])('does not judge by the calendar, moved by %i 
   await clock.advance(1);
   expect(health.isHealthy()).toBe(false);
   tell(STARTED);
-  tell(FINISHED);
+  tell(SYNC_FINISHED);
   expect(health.isHealthy()).toBe(true);
   expect(health.livez().body).toContain(new Date(clock.wallTime()).toISOString().slice(0, 19));
 });
@@ -190,7 +181,7 @@ describe('what a restart does not cure', () => {
     tell(STARTED);
     tell(FAILED);
     expect(health.livez().status).toBe(503);
-    tell(FINISHED);
+    tell(SYNC_FINISHED);
     expect([health.livez().status, health.healthz().status]).toEqual([200, 200]);
   });
 

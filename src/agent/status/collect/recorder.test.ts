@@ -1,20 +1,17 @@
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { makeService, makeSlice } from '../../../../test/fakes/service-objects.ts';
+import { SYNC_FINISHED } from '../../../../test/samples/sync-finished.ts';
 import { STATUS_LIMITS } from '../status.ts';
 import { StatusRecorder } from './recorder.ts';
 
 const FINISHED = {
-  kind: 'syncFinished',
+  ...SYNC_FINISHED,
   family: 'IPv4',
   at: 0,
-  full: false,
   seconds: 0.001,
   commit: { kernelSeconds: 0.001, objects: {} },
   deltaSize: 2,
-  triggerTimes: [],
-  noLocalEndpoints: { internal: 0, external: 0 },
-  restrictedServices: { taken: 0, refused: 0, limit: 0 },
 } as const;
 
 it('remembers a bounded number of syncs, and since when they fail', async () => {
