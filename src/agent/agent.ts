@@ -33,6 +33,9 @@ import type { StatusPart } from './status/status-part.ts';
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
 
+/** After so long an end is late, and people are told what it waits for: a kubelet kills after 30 s. */
+const LATE_END_MS = 5000;
+
 /** How long an Event about why the agent ends may take. */
 const LAST_WORDS_MS = 2000;
 
@@ -191,12 +194,21 @@ export class Agent {
   }
 
   async stop(): Promise<void> {
+    const { clock, logger } = this.#options;
     this.#stopping.abort();
     this.#listening.clear();
     await this.#standby;
     this.#clusterVersion?.stop();
     this.#loopDelay.stop();
-    await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers]);
+    let waitsFor = '';
+    const late = clock.setTimer(
+      () => logger.warn({ waitsFor }, 'The end takes long: something does not stop'),
+      LATE_END_MS,
+    );
+    await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers], ({ constructor: { name } }) => {
+      waitsFor = name;
+    });
+    late.cancel();
     this.#recorder?.stop();
     this.#client?.close();
   }

@@ -14,6 +14,9 @@ import { NodeClaim } from './standby/node-claim.ts';
 /** When memory is given back that only the start needed: most agents have begun their work then, slow ones a little later. */
 const TRIM_AFTER_MS = [10_000, 60_000];
 
+/** How long the process stays when the agent has ended: whatever is open still is nobody's, and a kubelet waits for its end. */
+const LINGERING_MS = 1000;
+
 /** What to run, as the command line says. */
 export interface AgentWork {
   readonly program: Program;
@@ -123,6 +126,11 @@ async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
     claim.release();
     clearInterval(alive);
     for (const timer of trims) timer.cancel();
+    // Of a timer that keeps no process alive: it comes only where something else does.
+    systemClock.setTimer(() => {
+      logger.warn({ open: process.getActiveResourcesInfo() }, 'Something is open still: the process ends without it');
+      process.exit();
+    }, LINGERING_MS);
   }
 }
 

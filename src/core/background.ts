@@ -28,9 +28,19 @@ export function inBackground(work: string, run: () => unknown): void {
   }
 }
 
-/** Stops one after the other. What throws is told, and does not keep those behind it from being stopped. */
-export async function stopAll(running: Iterable<{ stop(): void | Promise<void> }>): Promise<void> {
+/** Who can be stopped. */
+export interface Running {
+  stop(): void | Promise<void>;
+}
+
+/**
+ * Stops one after the other. What throws is told, and does not keep those behind it from being stopped.
+ *
+ * @param begun told before each
+ */
+export async function stopAll(running: Iterable<Running>, begun: (each: Running) => void = () => {}): Promise<void> {
   for (const each of running) {
+    begun(each);
     try {
       await each.stop();
     } catch (error) {

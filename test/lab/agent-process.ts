@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Host } from './host.ts';
@@ -129,15 +129,28 @@ async function endProcess(
   logFile: string,
 ): Promise<number> {
   child.kill(signal);
-  let late = false;
+  let late = '';
   const timer = setTimeout(() => {
-    late = true;
+    late = threadsOf(child.pid!);
     child.kill('SIGKILL');
   }, STOP_TIMEOUT_MS);
   const status = await ended;
   clearTimeout(timer);
-  if (late) throw new Error(`The agent did not end within ${STOP_TIMEOUT_MS} ms of ${signal}:\n${tail(logFile)}`);
+  if (late) {
+    const message = `The agent did not end within ${STOP_TIMEOUT_MS} ms of ${signal}`;
+    throw new Error(`${message}; its threads:\n${late}\n${tail(logFile)}`);
+  }
   return status;
+}
+
+/** The threads of a process, and where in the kernel each waits. */
+function threadsOf(pid: number): string {
+  const folder = `/proc/${pid}/task`;
+  return readdirSync(folder)
+    .map((id) =>
+      ['comm', 'wchan', 'syscall'].map((name) => readFileSync(`${folder}/${id}/${name}`, 'utf8').trim()).join(' '),
+    )
+    .join('\n');
 }
 
 function tail(logFile: string): string {

@@ -1,14 +1,12 @@
-import { execFile, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
+import { diffHere } from '../diff-here.ts';
 import { createNamespace, type TestNamespace } from '../namespace.ts';
 import { patient } from '../patience.ts';
-import { builtProgram } from '../programs.ts';
 import { linksOf, reaches } from './fixture.ts';
 import { createServedNode, installedConfig } from './served-node.ts';
 
 // A node with an agent, whose pods' interfaces others change: what `nodeplane diff` says of that, and `--repair` makes of it.
 
-/** Each look is a process of its own. */
 export const LONG_MS = patient(120_000);
 
 export interface LinkedPod {
@@ -32,20 +30,10 @@ export function createLinkWorld() {
   let made = 0;
 
   /** Status, and all differences of all parts: a line for each object, below it those of the kernel and what is meant. */
-  const wordsOf = (flags: string[]) => [
-    'netns',
-    'exec',
-    node.name,
-    builtProgram('nodeplane'),
-    'diff',
-    '-o',
-    'json',
-    ...flags,
-  ];
-  function diff(...flags: string[]) {
-    const { status, stdout, stderr } = spawnSync('ip', wordsOf(flags), { encoding: 'utf8' });
+  async function diff(...flags: '--repair'[]) {
+    const { exitCode, stdout, stderr } = await diffHere(node, { repair: flags.length > 0 });
     expect(stderr).toBe('');
-    return { status, text: textOf(stdout) };
+    return { status: exitCode, text: textOf(stdout) };
   }
   function textOf(stdout: string): string {
     const { parts } = JSON.parse(stdout) as { parts: Part[] };
@@ -57,13 +45,6 @@ export function createLinkWorld() {
       ]),
     );
     return lines.join('\n');
-  }
-
-  /** The same in a line, while other calls go on. */
-  function diffBesides(): Promise<string> {
-    return new Promise((resolve) => {
-      execFile('ip', wordsOf([]), (error, stdout) => resolve(`${error?.code ?? 0} ${textOf(stdout)}`));
-    });
   }
 
   async function addPod(change: object = {}): Promise<LinkedPod> {
@@ -92,7 +73,6 @@ export function createLinkWorld() {
     served,
     node,
     diff,
-    diffBesides,
     addPod,
     delPod,
     ip: (...args: string[]) => node.run('ip', ...args),
@@ -105,22 +85,22 @@ export function createLinkWorld() {
         async (_, harm, told) => {
           const [pod, other] = [await addPod(change), await addPod(change)];
           try {
-            expect(diff()).toEqual({ status: 0, text: '' });
+            expect(await diff()).toEqual({ status: 0, text: '' });
             harm(pod);
-            const found = diff();
+            const found = await diff();
             expect(found.text).toMatch(told);
             expect(found.status).toBe(1);
             // A question changes nothing.
-            expect(diff()).toEqual(found);
-            expect(diff('--repair')).toEqual({ status: 0, text: '' });
-            expect(diff()).toEqual({ status: 0, text: '' });
+            expect(await diff()).toEqual(found);
+            expect(await diff('--repair')).toEqual({ status: 0, text: '' });
+            expect(await diff()).toEqual({ status: 0, text: '' });
             expectPackets(pod, other);
           } finally {
             await delPod(pod);
             await delPod(other);
           }
           expect(linksOf(node).filter(({ ifname }) => ifname.startsWith('veth'))).toEqual([]);
-          expect(diff()).toEqual({ status: 0, text: '' });
+          expect(await diff()).toEqual({ status: 0, text: '' });
         },
         LONG_MS,
       );

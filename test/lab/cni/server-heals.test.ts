@@ -33,7 +33,7 @@ it.each([
       expect(reaches(node, address), address).toBe(true);
       expect(reaches(pod.namespace, other.ips[i]!), `pod to ${other.ips[i]}`).toBe(true);
     }
-    expect(diff()).toEqual({ status: 0, text: '' });
+    expect(await diff()).toEqual({ status: 0, text: '' });
     await delPod(pod);
     await delPod(other);
   },
@@ -49,7 +49,7 @@ it(
     expect(await problems()).toMatch(/Interfaces of pods are not as their ADDs made them: link .*- down, \+ up/);
     expect(lines('are left so')).toHaveLength(1);
     expect(ip('link', 'show', pod.link)).toContain('state DOWN');
-    expect(diff('--repair')).toEqual({ status: 0, text: '' });
+    expect(await diff('--repair')).toEqual({ status: 0, text: '' });
     await expect.poll(problems, { timeout: patient(100_000), interval: 500 }).not.toContain(pod.link);
     expect(lines('are in order again')).toHaveLength(1);
     await delPod(pod);

@@ -93,9 +93,9 @@ export class ExplainWorld {
     return runIn(this.node, ...args);
   }
 
-  /** Asks, and holds the exit status to the verdict. In the VM, where to start a program takes seconds, within this process. */
+  /** Asks, and holds the exit status to the verdict; with flags by the program, which takes a third of a second of a processor to start. */
   async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
-    if (process.env.NODEPLANE_VM !== undefined && flags.length === 0) {
+    if (flags.length === 0) {
       const [answer] = await this.askHere([{ destination, source: from }]);
       return answer!;
     }
@@ -108,10 +108,7 @@ export class ExplainWorld {
       'json',
       ...flags,
     );
-    expect(stderr).toBe('');
-    const answer = JSON.parse(stdout) as Answer;
-    expect(exitCode).toBe({ works: 0, fails: 1, partly: 1, unknown: 2 }[answer.verdict]);
-    return answer;
+    return answerIn({ stdout, stderr, exitCode });
   }
 
   /** Asks within this process, which starts no program for each question: for many of them. */
@@ -122,9 +119,7 @@ export class ExplainWorld {
       enterNetns(this.node.namespace.path);
       for (const question of questions) {
         const options = { question, json: true, verbose: false, unicode: false, directory: NODE_PATHS.runDir };
-        const { stdout, stderr } = await explainHere(options);
-        expect(stderr).toBe('');
-        answers.push(JSON.parse(stdout) as Answer);
+        answers.push(answerIn(await explainHere(options)));
       }
     } finally {
       enterNetns(`/proc/self/fd/${own.fd}`);
@@ -150,6 +145,13 @@ export class ExplainWorld {
   async settle(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, patient(1500)));
   }
+}
+
+function answerIn({ stdout, stderr, exitCode }: Said): Answer {
+  expect(stderr).toBe('');
+  const answer = JSON.parse(stdout) as Answer;
+  expect(exitCode).toBe({ works: 0, fails: 1, partly: 1, unknown: 2 }[answer.verdict]);
+  return answer;
 }
 
 export function runIn(node: LabNode, ...args: string[]): Promise<Said> {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { diffHere } from '../diff-here.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
@@ -104,7 +105,7 @@ describe.each(MODES)('mode %s %j beside %s', (mode, flags, program) => {
   /** Rules of ours that went with theirs are back. */
   async function end(): Promise<void> {
     faults.mend();
-    expect(await world.command('diff', '--repair')).toMatchObject({ exitCode: 0 });
+    expect(await diffHere(node.namespace, { repair: true })).toMatchObject({ exitCode: 0 });
   }
 
   const all = program === 'iptables-legacy' ? NEIGHBOURS.iptables : [...NEIGHBOURS.iptables, ...NEIGHBOURS.nftables];
@@ -112,9 +113,9 @@ describe.each(MODES)('mode %s %j beside %s', (mode, flags, program) => {
     begin(name);
     if (name === 'nodelocaldns') await compare(TRIED.slice(0, -1));
     else await compare(TRIED);
-    expect(await world.command('diff')).toMatchObject({ exitCode: 0 });
+    expect(await diffHere(node.namespace)).toMatchObject({ exitCode: 0 });
     const before = rulesOf({ program });
-    expect(await world.command('diff', '--repair')).toMatchObject({ exitCode: 0 });
+    expect(await diffHere(node.namespace, { repair: true })).toMatchObject({ exitCode: 0 });
     expect(rulesOf({ program })).toBe(before);
     await end();
   });
