@@ -4,11 +4,12 @@ import { PATIENCE } from './test/lab/patience.ts';
 import { SpreadFiles } from './test/spread-files.ts';
 
 const SETUP = ['test/fixed-seed.ts'];
+const KERNEL_SETUP = [...SETUP, 'test/first-netns.ts'];
 const ALONE = 'test/vm/alone/*.test.ts';
 
 /** What tests with real kernels have in common. */
 const KERNEL = {
-  setupFiles: SETUP,
+  setupFiles: KERNEL_SETUP,
   testTimeout: 60_000 * PATIENCE,
   hookTimeout: 60_000 * PATIENCE,
   // What is waited for comes in milliseconds on a quiet machine; a busy one may take its time.
@@ -23,6 +24,7 @@ const KERNEL = {
 /** What tests in the VM have in common. */
 const VM = {
   ...KERNEL,
+  maxWorkers: availableParallelism(),
   // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
   testTimeout: 600_000,
   hookTimeout: 600_000,

@@ -4,7 +4,8 @@ import { BackgroundFailure, stopAll } from './background.ts';
 it('stops one after the other, whatever fails to stop', async () => {
   const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
   const order: string[] = [];
-  await stopAll([
+  const begun: unknown[] = [];
+  const running = [
     {
       async stop() {
         await new Promise((resolve) => setImmediate(resolve));
@@ -18,7 +19,9 @@ it('stops one after the other, whatever fails to stop', async () => {
     },
     { stop: () => Promise.reject(new Error('hung')) },
     { stop: () => void order.push('last') },
-  ]);
+  ];
+  await stopAll(running, (each) => begun.push(each));
+  expect(begun).toEqual(running);
   expect(order).toEqual(['first', 'last']);
   expect(warning.mock.calls).toEqual([
     [new BackgroundFailure('stop', new Error('EBADF'))],
