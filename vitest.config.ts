@@ -24,7 +24,6 @@ const KERNEL = {
 /** What tests in the VM have in common. */
 const VM = {
   ...KERNEL,
-  maxWorkers: availableParallelism(),
   // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
   testTimeout: 600_000,
   hookTimeout: 600_000,

@@ -75,12 +75,14 @@ describe('the agent', () => {
     expect(await served.call('ADD', running)).toMatchObject({ status: 0 });
   });
 
-  it('ends what runs when it is stopped', async () => {
+  it('ends what runs when it is stopped, and says what it waits for when that takes long', async () => {
     const release = await holdReservations(served);
     const pod = createNamespace('pod');
     const adding = served.start('ADD', pod);
     await expect.poll(() => waitsForReservations(agent.pid)).toBe(true);
     const stopped = agent.stop();
+    const late = () => agent.logs().filter(({ msg }) => String(msg).startsWith('The end takes long'));
+    await expect.poll(late).toMatchObject([{ waitsFor: 'CniPart' }]);
     release();
     expect(await adding.outcome).toMatchObject({ status: 0, json: { ips: expect.any(Array) } });
     expect(await stopped).toBe(0);
