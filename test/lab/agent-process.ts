@@ -146,11 +146,15 @@ async function endProcess(
 /** The threads of a process, and where in the kernel each waits. */
 function threadsOf(pid: number): string {
   const folder = `/proc/${pid}/task`;
-  return readdirSync(folder)
-    .map((id) =>
-      ['comm', 'wchan', 'syscall'].map((name) => readFileSync(`${folder}/${id}/${name}`, 'utf8').trim()).join(' '),
-    )
-    .join('\n');
+  try {
+    return readdirSync(folder)
+      .map((id) =>
+        ['comm', 'wchan', 'syscall'].map((name) => readFileSync(`${folder}/${id}/${name}`, 'utf8').trim()).join(' '),
+      )
+      .join('\n');
+  } catch (error) {
+    return `they ended just now: ${(error as Error).message}`;
+  }
 }
 
 function tail(logFile: string): string {
