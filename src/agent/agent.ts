@@ -202,7 +202,7 @@ export class Agent {
     this.#loopDelay.stop();
     let waitsFor = '';
     const late = clock.setTimer(
-      () => logger.warn({ waitsFor }, 'The end takes long: something does not stop'),
+      () => logger.warn({ waitsFor }, 'The end takes long: something still works'),
       LATE_END_MS,
     );
     await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers], ({ constructor: { name } }) => {

@@ -93,7 +93,7 @@ export class ExplainWorld {
     return runIn(this.node, ...args);
   }
 
-  /** Asks, and holds the exit status to the verdict; with flags by the program, which takes a third of a second of a processor to start. */
+  /** Asks, and holds the exit status to the verdict; with flags by the program, which takes a fifth of a second of a processor to start. */
   async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
     if (flags.length === 0) {
       const [answer] = await this.askHere([{ destination, source: from }]);
