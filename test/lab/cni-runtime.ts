@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
+import { runForked } from './fork-server.ts';
 import type { TestNamespace } from './namespace.ts';
 import { builtProgram } from './programs.ts';
 
@@ -76,13 +76,8 @@ export function attach(node: TestNamespace, pod: TestNamespace, list: ConfList):
 function runPlugin(node: TestNamespace, type: string, env: Record<string, string>, config: string): string {
   const program = builtProgram(type);
   try {
-    return execFileSync('ip', ['netns', 'exec', node.name, program], {
-      env: { PATH: process.env.PATH, ...env },
-      input: config,
-      encoding: 'utf8',
-      stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: 30_000,
-    });
+    const variables = Object.entries({ PATH: process.env.PATH, ...env }).map(([name, value]) => `${name}=${value}`);
+    return runForked('env', ['-i', ...variables, program], { netns: node.path, input: config });
   } catch (error) {
     const { stdout, stderr } = error as { stdout?: string; stderr?: string };
     const said = [stdout, stderr].filter(Boolean).join('\n').trim();

@@ -3,25 +3,20 @@ import { mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** How a program ended, and what it said. */
-export interface Ended {
-  /** 128 and the signal where one ended it, as a shell has it. */
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+/** How long a program may take. */
+const LIMIT_SECONDS = 300;
 
 /** asm/unistd_64.h and asm-generic/unistd.h: setns(2). */
 const SYS_SETNS = process.arch === 'arm64' ? 268 : 308;
 
 /**
- * Runs programs in network namespaces for a process that is too large to fork thousands of times: a process of a test file, whose page tables
- * are copied each time. Between two pipes: `length netns NUL program NUL argument …`, and back
- * `status length length stdout stderr`, numbers of 32 bits, the lowest byte first. It ends with whoever holds the other ends.
+ * Runs programs for a process that is too large to fork thousands of times: a process of test files, whose page tables are copied each
+ * time, and then its pages one by one as it writes to them. Between two pipes: `length length netns NUL program NUL argument … stdin`, and
+ * back `status length length stdout stderr`, numbers of 32 bits, the lowest byte first. It ends with whoever holds the other ends.
  */
 const SERVER = String.raw`
 use strict;
-my ($requests, $answers, $setns) = @ARGV;
+my ($requests, $answers, $setns, $seconds) = @ARGV;
 # Ctrl-C goes to the whole group, and what is left is removed by programs that run here.
 $SIG{$_} = 'IGNORE' for qw(INT TERM HUP);
 open(my $in, '<:raw', $requests) or die;
@@ -34,17 +29,23 @@ sub take {
 sub become {
   my ($netns, $program, @words) = @_;
   $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+  # Whoever waits for the answer does nothing meanwhile, and would wait for ever.
+  alarm $seconds;
   open(my $place, '<', $netns) or die "Cannot open network namespace \"$netns\": $!\n";
   syscall($setns + 0, fileno $place, 0x40000000) == 0 or die "Cannot enter network namespace \"$netns\": $!\n";
   exec { $program } $program, @words or die "exec of \"$program\" failed: $!\n";
 }
 while (1) {
-  my @words = split /\0/, take(unpack 'V', take(4)), -1;
+  my ($length, $inputLength) = unpack 'VV', take(8);
+  my @words = split /\0/, take($length), -1;
+  open(my $stdin, '+>:raw', undef) or die;
+  syswrite($stdin, take($inputLength)) if $inputLength;
+  sysseek $stdin, 0, 0;
   open(my $stdout, '+>:raw', undef) or die;
   open(my $stderr, '+>:raw', undef) or die;
   defined(my $child = fork) or die;
   if ($child == 0) {
-    open(STDIN, '<', '/dev/null');
+    open(STDIN, '<&', $stdin);
     open(STDOUT, '>&', $stdout);
     open(STDERR, '>&', $stderr);
     become(@words);
@@ -65,20 +66,35 @@ interface Server {
 let server: Server | undefined;
 
 /**
- * Runs a program in a network namespace and waits for its end. Its /sys is that of this process.
+ * Runs a program to its end, which a signal brings after five minutes. Its /sys is that of this process.
  *
- * @param netns path of the namespace
+ * @param options the path of a network namespace to run it in, and what it reads from its standard input
+ * @returns its output
+ * @throws when its status is not 0, with it (128 and the signal where one ended it, as a shell has it) and both outputs
  */
-export function runForked(netns: string, program: string, args: readonly string[]): Ended {
+export function runForked(
+  program: string,
+  args: readonly string[],
+  { netns, input = '' }: { readonly netns?: string; readonly input?: string } = {},
+): string {
   server ??= start();
   const { requests, answers } = server;
-  const request = Buffer.from([netns, program, ...args].join('\0'));
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(request.length);
-  for (const bytes of [length, request]) writeFileSync(requests, bytes);
+  const request = Buffer.from([netns ?? '/proc/self/ns/net', program, ...args].join('\0'));
+  const stdin = Buffer.from(input);
+  const lengths = Buffer.alloc(8);
+  lengths.writeUInt32LE(request.length);
+  lengths.writeUInt32LE(stdin.length, 4);
+  writeFileSync(requests, Buffer.concat([lengths, request, stdin]));
   const head = read(answers, 12);
+  const status = head.readUInt32LE(0);
   const [stdout, stderr] = [4, 8].map((at) => read(answers, head.readUInt32LE(at)).toString());
-  return { status: head.readUInt32LE(0), stdout: stdout!, stderr: stderr! };
+  if (status === 0) return stdout!;
+  const command = [program, ...args].join(' ');
+  throw Object.assign(new Error(`Command failed${netns ? ` in ${netns}` : ''}: ${command}\n${stderr}`), {
+    status,
+    stdout,
+    stderr,
+  });
 }
 
 function start(): Server {
@@ -87,7 +103,7 @@ function start(): Server {
   try {
     execFileSync('mkfifo', [requests!, answers!]);
     const environment = { ...process.env, XTABLES_LOCKFILE: '/dev/null' };
-    const words = ['-e', SERVER, requests!, answers!, String(SYS_SETNS)];
+    const words = ['-e', SERVER, requests!, answers!, String(SYS_SETNS), String(LIMIT_SECONDS)];
     spawn('perl', words, { stdio: ['ignore', 'ignore', 'inherit'], env: environment }).unref();
     return { requests: openSync(requests!, 'w'), answers: openSync(answers!, 'r') };
   } finally {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +35,7 @@ export function createNamespace(label: string, options: NamespaceOptions = {}): 
   sweepOnce();
   const unique = `${PREFIX}${process.pid}-${startTime(process.pid)}-${++counter}-`;
   const name = `${options.fixedPrefix ?? unique}${label}`;
-  execFileSync('ip', ['netns', 'add', name], { stdio: ['ignore', 'ignore', 'pipe'] });
+  runForked('ip', ['netns', 'add', name]);
   const remove = own(() => removeNamespace(name));
   return {
     name,
@@ -48,14 +47,10 @@ export function createNamespace(label: string, options: NamespaceOptions = {}): 
 
 /** Its output. Throws with its error text when it fails. */
 function runIn(name: string, program: string, args: readonly string[]): string {
-  const words = ['netns', 'exec', name, program, ...args];
   // `ip netns exec` brings the namespace's own /sys, which takes as long as most programs.
-  if (args.some((word) => /(^|\s)\/sys\//.test(word))) {
-    return execFileSync('ip', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  }
-  const { status, stdout, stderr } = runForked(join(NETNS_FOLDER, name), program, args);
-  if (status === 0) return stdout;
-  throw Object.assign(new Error(`Command failed: ip ${words.join(' ')}\n${stderr}`), { status, stdout, stderr });
+  if (args.some((word) => /(^|\s)\/sys\//.test(word)))
+    return runForked('ip', ['netns', 'exec', name, program, ...args]);
+  return runForked(program, args, { netns: join(NETNS_FOLDER, name) });
 }
 
 /** Makes an empty folder that is removed at the latest when the process ends. */
@@ -127,14 +122,14 @@ export function removeNamespace(name: string): void {
   const path = join(NETNS_FOLDER, name);
   if (!existsSync(path)) return;
   try {
-    const pids = execFileSync('ip', ['netns', 'pids', name], { encoding: 'utf8' }).split('\n').filter(Boolean);
+    const pids = runForked('ip', ['netns', 'pids', name]).split('\n').filter(Boolean);
     for (const pid of pids.map(Number)) {
       // A test that entered the namespace itself is listed too; it must not end itself.
       if (pid !== process.pid) killQuietly(pid);
     }
     // An agent names its lock and its socket after the namespace; the next one of this number is another. Of one that was killed both stay.
     for (const kind of ['lock', 'sock']) rmSync(`/run/nodeplane/agent-${statSync(path).ino}.${kind}`, { force: true });
-    execFileSync('ip', ['netns', 'del', name], { stdio: ['ignore', 'ignore', 'pipe'] });
+    runForked('ip', ['netns', 'del', name]);
   } catch (error) {
     // Two runs may sweep the same leftovers at once.
     if (existsSync(path)) throw error;

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { runForked } from './fork-server.ts';
 import type { IptablesVariant } from './iptables-rules.ts';
 import type { TestNamespace } from './namespace.ts';
 
@@ -137,10 +137,6 @@ function asManyZonesLeaveIt(namespace: TestNamespace): void {
 }
 
 function restore(namespace: TestNamespace, program: string, lines: readonly string[]): void {
-  execFileSync('ip', ['netns', 'exec', namespace.name, `${program}-restore`], {
-    input: `${lines.join('\n')}\n`,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    // Legacy iptables would leave its lock file in /run for good.
-    env: { ...process.env, XTABLES_LOCKFILE: '/dev/null' },
-  });
+  // Legacy iptables would leave its lock file in /run for good: programs run so have another.
+  runForked(`${program}-restore`, [], { netns: namespace.path, input: `${lines.join('\n')}\n` });
 }

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { isIPv6 } from 'node:net';
 import { inNetns, writeSysctl } from '../../src/sys/index.ts';
+import { runForked } from './fork-server.ts';
 import type { TestNamespace } from './namespace.ts';
 
 /**
@@ -69,10 +69,7 @@ function createSegment(namespace: TestNamespace, number: number): Wire {
 
 /** Runs `ip` commands inside a namespace, all or an error naming the first that failed. */
 export function ip(namespace: TestNamespace, commands: readonly string[]): void {
-  execFileSync('ip', ['-n', namespace.name, '-batch', '-'], {
-    input: `${commands.join('\n')}\n`,
-    stdio: ['pipe', 'ignore', 'pipe'],
-  });
+  runForked('ip', ['-batch', '-'], { netns: namespace.path, input: `${commands.join('\n')}\n` });
 }
 
 /** The address with its prefix length on the wire. */
