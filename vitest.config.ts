@@ -13,7 +13,8 @@ const KERNEL = {
   testTimeout: 60_000 * PATIENCE,
   hookTimeout: 60_000 * PATIENCE,
   // What is waited for comes in milliseconds on a quiet machine; a busy one may take its time.
-  expect: { poll: { timeout: 20_000 * PATIENCE, interval: 20 } },
+  // To look takes a while as well: in the VM, at this rate, most of a processor's time.
+  expect: { poll: { timeout: 20_000 * PATIENCE, interval: 40 * PATIENCE } },
   // Processes, not threads: entering a network namespace is a property of the thread.
   pool: 'forks',
   // Loading the modules for each file anew takes as long as many of them take; in the VM it is half a minute.
