@@ -96,6 +96,32 @@ describe('trouble', () => {
     }
   });
 
+  it('says that something in between answers in place of the server, and keeps everything', async () => {
+    const clock = new FakeClock();
+    t.applyWeb();
+    await t.start({ clock });
+    await t.synced();
+    const page = { status: 200, body: '<html>\nLog in\n</html>\n', type: 'text/html' };
+    for (let n = 0; n < 100; n++) t.server.misbehave.answers.push(page);
+    for (const watch of t.server.watches()) watch.reset();
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(t.recorder.present).toHaveLength(4);
+    });
+    expect(t.recorder.present[0]!.message).toMatch(
+      /\/api\/v1\/nodes: the answer is text\/html, which no API server sends: .*; look at the address and proxy-url in the kubeconfig/,
+    );
+    expect(t.recorder.keys()).toEqual(EVERYTHING);
+    // Nothing was heard that would have to be listed anew.
+    expect(t.failures().filter(({ relist }) => relist)).toEqual([]);
+    t.server.misbehave.answers.length = 0;
+    t.server.apply(apiService('demo/new'));
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(t.recorder.keys()).toContain('Service demo/new');
+    });
+  });
+
   it('waits as long as the server asks for', async () => {
     const clock = new FakeClock();
     t.server.misbehave.answers.push(...Array.from({ length: 4 }, () => ({ status: 429, retryAfterSeconds: 7 })));

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
-import { PROTOBUF } from '../../objects/protobuf/envelope.ts';
+import { isProtobuf, PROTOBUF } from '../../objects/protobuf/envelope.ts';
 import { ExecCredential, type RunProgram } from './access/exec-credential.ts';
-import { remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
+import { remedyOfContent, remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
 import { type ApiServerLocation, loadServerAccess, type ServerAccess } from './access/kube-config.ts';
 import { AgentPool } from './agent-pool.ts';
 import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
@@ -160,6 +160,10 @@ class HttpApiClient implements ApiClient {
         throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked) + misspelt);
       }
       const { date, 'content-type': contentType } = response.headers;
+      if (!isApiContent(contentType)) {
+        response.destroy();
+        throw new NodeplaneError('ERR_API', `${attempt}: the answer is ${contentType}${remedyOfContent(asked)}`);
+      }
       return { status, date, contentType, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
@@ -193,6 +197,11 @@ class HttpApiClient implements ApiClient {
       },
     };
   }
+}
+
+/** Whether an API server answers so; some in between answer in its place, with 200 and a page for people. */
+function isApiContent(contentType: string | undefined): boolean {
+  return contentType === undefined || isProtobuf(contentType) || /^application\/json\b/i.test(contentType);
 }
 
 async function* readBody(

@@ -279,14 +279,13 @@ export class Reflector {
     const nextAlternative = !this.#complete && isStatus(error, 404) && this.#tryNextAlternative();
 
     const first = this.#failures === 0;
-    const retryAfterMs = error instanceof ApiStatusError ? (error.retryAfterMs ?? 0) : 0;
+    const askedMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
     // One 410 is nothing but an old version; a storm of them is to be slowed down.
     const atOnce = nextAlternative || (first && isStatus(error, 410));
-    const backOff = atOnce ? 0 : backOffMs(this.#failures, this.#options.random);
+    const retryInMs = atOnce ? 0 : backOffMs(this.#failures, this.#options.random, askedMs);
     this.#failures++;
     // A broken connection is made again without a word; only what lasts is worth telling.
     if (!nextAlternative && (!first || !this.#complete)) this.#setTrouble(error);
-    const retryInMs = Math.max(backOff, retryAfterMs);
     this.#observe({ kind: 'failed', error, retryInMs, relist: this.#version === undefined });
     return retryInMs;
   }
