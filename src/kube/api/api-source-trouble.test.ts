@@ -96,6 +96,24 @@ describe('trouble', () => {
     }
   });
 
+  it('cuts a watch that has no end because a byte comes now and then', async () => {
+    await t.stop();
+    t = await ApiSourceFixture.create('json');
+    const clock = new FakeClock();
+    await t.connect(clock);
+    await t.start({ clock });
+    await t.synced();
+    await eventually(() => expect(t.server.watches()).toHaveLength(4));
+    const services = t.server.watches('services')[0]!;
+    for (let seconds = 0; seconds < 360; seconds += 10) {
+      services.raw(' ');
+      await clock.advance(10_000);
+    }
+    await eventually(() => expect(t.failures().map(({ resource }) => resource)).toContain('services'));
+    const { error } = t.failures().find(({ resource }) => resource === 'services')!;
+    expect(error.message).toContain('not done within 360 s');
+  });
+
   it('says that something in between answers in place of the server, and keeps everything', async () => {
     const clock = new FakeClock();
     t.applyWeb();

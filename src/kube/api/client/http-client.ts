@@ -32,6 +32,8 @@ export interface ApiClientOptions extends ApiServerLocation {
 
 /** An answer, or the next piece of it, comes within this time. */
 const QUIET_MS = 60_000;
+/** An answer is there as a whole within this time: of what comes byte by byte there would be no end. */
+const LIMIT_MS = 300_000;
 /** Requests that the rate holds back for longer are told of, as client-go does. */
 const LONG_WAIT_MS = 1000;
 
@@ -139,10 +141,13 @@ class HttpApiClient implements ApiClient {
     // What is to be destroyed when it takes too long: first the request, then the response.
     let cut: (error: Error) => void = () => {};
     const guard = new QuietGuard(this.#clock, QUIET_MS, (limitMs) => cut(new Error(`no byte for ${limitMs / 1000} s`)));
+    const { limitMs = LIMIT_MS } = request;
+    const limit = this.#clock.setTimer(() => cut(new Error(`not done within ${limitMs / 1000} s`)), limitMs);
     const onAbort = () => cut(new Error('stopped'));
     request.signal.addEventListener('abort', onAbort);
     const finish = () => {
       guard.stop();
+      limit.cancel();
       request.signal.removeEventListener('abort', onAbort);
     };
 

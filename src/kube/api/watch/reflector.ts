@@ -12,7 +12,7 @@ import { type WatchEvent, watchEvents } from './watch-stream.ts';
 
 /** A watch is asked for 5 to 10 minutes, at random, so that those of many nodes do not end together. */
 const WATCH_SECONDS = 300;
-/** How much longer than asked for a watch may be silent. The server ends it in time unless something is stuck. */
+/** How much longer than asked for a watch may be silent, and as much again be open if it is not. The server ends it in time unless something is stuck. */
 const SLACK_MS = 30_000;
 /** A watch that stays open for this long works. */
 const SETTLED_MS = 1_000;
@@ -136,14 +136,15 @@ export class Reflector {
     const started = clock.now();
     if (this.#version === undefined) this.#cache.startList();
 
+    const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
     const response = await client.send({
       method: 'GET',
       path: this.target.path,
       query: { ...query, ...from },
       readsProtobuf: this.target.message !== undefined,
+      limitMs: quietLimitMs + SLACK_MS,
       signal,
     });
-    const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
     // The initial events come without a pause; the limit of a list holds for them.
     if (this.#version !== undefined) response.setQuietLimit(quietLimitMs);
     this.#heard();
