@@ -76,6 +76,17 @@ it('tells once of a certificate that has expired, whatever the clock beside it s
   expect(said()).toEqual([AWAY]);
 });
 
+it('tells once of lists that are none, whatever group they are of', () => {
+  for (const [resource, group] of [
+    ['nodes', '/api/v1'],
+    ['servicecidrs', '/apis/networking.k8s.io/v1'],
+  ] as const) {
+    const error = new NodeplaneError('ERR_API', `Cannot read the API server's list of ${group}/${resource}: no list`);
+    log.observe({ kind: 'failed', resource, error, retryInMs: 100, relist: true });
+  }
+  expect(said()).toEqual([AWAY]);
+});
+
 it('tells at the start already at the first attempt', () => {
   fail('refused');
   expect(said()).toEqual([AWAY]);

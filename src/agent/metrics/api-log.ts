@@ -82,6 +82,7 @@ export class ApiLog {
     const isPassing = times === 1 && this.#read.has(resource);
     const reason = errorText(error)
       .replace(/^[A-Z]+ \S+/, '')
+      .replace(/ \/apis?\/\S+/, '')
       // What the clock says beside a certificate that has expired is another reason each time.
       .replace(ISO_TIME, '')
       .replaceAll(resource, '');

@@ -161,13 +161,14 @@ class HttpApiClient implements ApiClient {
       const status = response.statusCode ?? 0;
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
+      const { date, 'content-type': contentType } = response.headers;
+      if (!isApiAnswer(status, contentType)) {
+        response.destroy();
+        const found = `the answer ${status} is ${contentType}`;
+        throw new NodeplaneError('ERR_API', `${attempt}: ${found}${remedyOfContent(asked)}`);
+      }
       if (status < 200 || status > 299) {
         throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked) + misspelt);
-      }
-      const { date, 'content-type': contentType } = response.headers;
-      if (!isApiContent(contentType)) {
-        response.destroy();
-        throw new NodeplaneError('ERR_API', `${attempt}: the answer is ${contentType}${remedyOfContent(asked)}`);
       }
       return { status, date, contentType, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
@@ -204,9 +205,14 @@ class HttpApiClient implements ApiClient {
   }
 }
 
-/** Whether an API server answers so; some in between answer in its place, with 200 and a page for people. */
-function isApiContent(contentType: string | undefined): boolean {
-  return contentType === undefined || isProtobuf(contentType) || /^application\/json\b/i.test(contentType);
+/**
+ * Whether an API server answers so. Some in between answer in its place with a page for people: 200 for a login, 404 for a path they do
+ * not know, which is not to say that the server has no such resource. Of other refusals nobody concludes so much.
+ */
+function isApiAnswer(status: number, contentType: string | undefined): boolean {
+  if (status === 404) return !/^text\/html\b/i.test(contentType ?? '');
+  if (status < 200 || status > 299 || contentType === undefined) return true;
+  return isProtobuf(contentType) || /^application\/json\b/i.test(contentType);
 }
 
 async function* readBody(
