@@ -87,6 +87,15 @@ it('tells once of lists that are none, whatever group they are of', () => {
   expect(said()).toEqual([AWAY]);
 });
 
+it('tells every ten seconds of requests that wait for their turn', async () => {
+  const wait = () => log.observe({ kind: 'heldBack', method: 'POST', path: '/events', seconds: 2 });
+  for (let request = 0; request < 20; request++) wait();
+  expect(said()).toEqual(['30 A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)']);
+  await clock.advance(10_000);
+  wait();
+  expect(lines).toHaveLength(2);
+});
+
 it('tells at the start already at the first attempt', () => {
   fail('refused');
   expect(said()).toEqual([AWAY]);
