@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inNetns, type NetnsHandle } from '../../src/sys/index.ts';
 
 /** How a program ended, and what it said. */
 export interface Ended {
@@ -88,7 +89,10 @@ function start(): Server {
     execFileSync('mkfifo', [requests!, answers!]);
     const environment = { ...process.env, XTABLES_LOCKFILE: '/dev/null' };
     const words = ['-e', SERVER, requests!, answers!, String(SYS_SETNS)];
-    spawn('perl', words, { stdio: ['ignore', 'ignore', 'inherit'], env: environment }).unref();
+    const begin = () => spawn('perl', words, { stdio: ['ignore', 'ignore', 'inherit'], env: environment });
+    // Where a test has entered a namespace of its own, it would be ended with that.
+    const { firstNetns } = globalThis as { firstNetns?: NetnsHandle };
+    (firstNetns ? inNetns(`/proc/self/fd/${firstNetns.fd}`, begin) : begin()).unref();
     return { requests: openSync(requests!, 'w'), answers: openSync(answers!, 'r') };
   } finally {
     rmSync(folder, { recursive: true });

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NODE_PATHS } from '../../../src/core/index.ts';
-import { makeOwnDirectory } from '../../../src/sys/index.ts';
+import { inNetns, makeOwnDirectory } from '../../../src/sys/index.ts';
 import { createFolder, createNamespace, removeAll } from '../namespace.ts';
 
 interface Made {
@@ -121,3 +121,13 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+it('programs run in namespaces also when that is gone which the test was in at the first of them', async () => {
+  // Another instance of the module, as in a process that has run none so far.
+  const instance = '../fork-server.ts?first';
+  const { runForked } = (await import(instance)) as typeof import('../fork-server.ts');
+  const [entered, other] = [createNamespace('entered'), createNamespace('other')];
+  expect(inNetns(entered.path, () => runForked(entered.path, 'true', []))).toMatchObject({ status: 0 });
+  entered.remove();
+  expect(runForked(other.path, 'true', [])).toMatchObject({ status: 0 });
+});
