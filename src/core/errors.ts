@@ -135,6 +135,12 @@ export function isUnsupported(error: unknown): boolean {
   return hasErrno(error, ['EOPNOTSUPP', 'ENOTSUP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'ENOSYS']);
 }
 
+/** Descriptors or memory are used up, of this process or of the machine: what was asked for may be there. Causes are looked at too. */
+export function isShortage(error: unknown): boolean {
+  if (hasErrno(error, ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS'])) return true;
+  return error instanceof Error && error.cause !== undefined && isShortage(error.cause);
+}
+
 /** A lock of another process is in the way: nothing of ours is at fault, and it will be free again. */
 export function isForeignLock(error: unknown): boolean {
   return error instanceof NodeplaneError && error.code === 'ERR_IPTABLES_LOCK';

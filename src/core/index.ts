@@ -19,6 +19,7 @@ export {
   isExists,
   isForeignLock,
   isNotFound,
+  isShortage,
   isUnsupported,
   KernelError,
   NodeplaneError,

@@ -76,6 +76,26 @@ it('tells once of a certificate that has expired, whatever the clock beside it s
   expect(said()).toEqual([AWAY]);
 });
 
+it('tells once of lists that are none, whatever group they are of', () => {
+  for (const [resource, group] of [
+    ['nodes', '/api/v1'],
+    ['servicecidrs', '/apis/networking.k8s.io/v1'],
+  ] as const) {
+    const error = new NodeplaneError('ERR_API', `Cannot read the API server's list of ${group}/${resource}: no list`);
+    log.observe({ kind: 'failed', resource, error, retryInMs: 100, relist: true });
+  }
+  expect(said()).toEqual([AWAY]);
+});
+
+it('tells every ten seconds of requests that wait for their turn', async () => {
+  const wait = () => log.observe({ kind: 'heldBack', method: 'POST', path: '/events', seconds: 2 });
+  for (let request = 0; request < 20; request++) wait();
+  expect(said()).toEqual(['30 A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)']);
+  await clock.advance(10_000);
+  wait();
+  expect(lines).toHaveLength(2);
+});
+
 it('tells at the start already at the first attempt', () => {
   fail('refused');
   expect(said()).toEqual([AWAY]);

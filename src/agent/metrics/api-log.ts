@@ -4,6 +4,9 @@ import type { Logger } from '../logger.ts';
 
 type Failed = Extract<ApiObservation, { kind: 'failed' }>;
 
+/** Requests that wait for their turn are told so often, as client-go does: where one waits, many do. */
+const WAITING_EVERY_MS = 10_000;
+
 const ISO_TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
 
 /**
@@ -21,6 +24,8 @@ export class ApiLog {
   /** Reasons that were told, until all is well again. */
   readonly #told = new Set<string>();
   #awaySince: number | undefined;
+  /** When it was last told that requests wait for their turn. */
+  #toldOfWaiting = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger, clock: Pick<Clock, 'now'>) {
     this.#logger = logger;
@@ -56,7 +61,13 @@ export class ApiLog {
         break;
       case 'heldBack': {
         const { kind: _, ...request } = observation;
-        logger.info(request, 'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)');
+        const now = this.#clock.now();
+        const isNews = now - this.#toldOfWaiting >= WAITING_EVERY_MS;
+        if (isNews) this.#toldOfWaiting = now;
+        logger[isNews ? 'info' : 'debug'](
+          request,
+          'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)',
+        );
         break;
       }
       case 'credentialPlugin': {
@@ -82,6 +93,7 @@ export class ApiLog {
     const isPassing = times === 1 && this.#read.has(resource);
     const reason = errorText(error)
       .replace(/^[A-Z]+ \S+/, '')
+      .replace(/ \/apis?\/\S+/, '')
       // What the clock says beside a certificate that has expired is another reason each time.
       .replace(ISO_TIME, '')
       .replaceAll(resource, '');

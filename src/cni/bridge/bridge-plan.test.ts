@@ -83,7 +83,13 @@ describe('planBridge', () => {
   });
 
   it('leaves the gateway of pods from before the range was widened beside the new one', () => {
-    expect(plan(['10.0.0.1/26'], ['10.0.0.1/24'])).toMatchObject({ remove: [], add: ['10.0.0.1/24'] });
+    for (const [found, gateway] of [
+      ['10.0.0.1/26', '10.0.0.1/24'],
+      ['10.0.1.1/24', '10.0.0.1/20'],
+      ['fd00:0:0:1::1/64', 'fd00::1/56'],
+    ] as const) {
+      expect(plan([found], [gateway])).toMatchObject({ remove: [], add: [gateway] });
+    }
   });
 
   it('has no opinion about addresses when it is no gateway', () => {

@@ -69,7 +69,8 @@ export function planBridge({ link, addresses }: BridgeState, desired: DesiredBri
  *
  * In the way are an IPv4 address that is no gateway of the network (the node's pod range has changed: its pods would
  * have a gateway they cannot reach back through) and an IPv6 address of an overlapping subnet. Other IPv6 addresses,
- * the link-local one for example, may stay; so may an IPv4 gateway with a longer prefix, of pods from before the range was widened.
+ * the link-local one for example, may stay; so may a gateway with a longer prefix within the network, of pods from before the range
+ * was widened.
  *
  * @throws CniError 106 when an address is in the way and may not be replaced
  */
@@ -82,7 +83,8 @@ export function planAddresses(
   const present = addresses.map(({ address, prefixLength }) => ({ address, prefixLength }));
   const inTheWay = present.flatMap((found) => {
     const wanted = configured.find((gateway) => isInTheWay(found, gateway));
-    return wanted && !configured.some((gateway) => isSameGateway(found, gateway)) ? [{ found, wanted }] : [];
+    const mayStay = configured.some((gateway) => cidrEquals(found, gateway) || isOfNarrowerRange(found, gateway));
+    return wanted && !mayStay ? [{ found, wanted }] : [];
   });
   if (inTheWay[0] && !forceAddress) {
     const { found, wanted } = inTheWay[0];
@@ -97,10 +99,10 @@ export function planAddresses(
   };
 }
 
-function isSameGateway(found: Cidr, gateway: Cidr): boolean {
+function isOfNarrowerRange(found: Cidr, gateway: Cidr): boolean {
+  if (found.prefixLength <= gateway.prefixLength || !cidrContains(gateway, found.address)) return false;
   // The kernel gives a link an IPv6 address once.
-  const mayBeTwice = found.address.family === 'IPv4' && found.prefixLength > gateway.prefixLength;
-  return ipEquals(found.address, gateway.address) && (mayBeTwice || found.prefixLength === gateway.prefixLength);
+  return found.address.family === 'IPv4' || !ipEquals(found.address, gateway.address);
 }
 
 function isInTheWay(found: Cidr, gateway: Cidr): boolean {

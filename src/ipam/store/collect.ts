@@ -129,8 +129,8 @@ export function collectInvalid(
 }
 
 /**
- * Checks, without changing anything, whether an ADD could reserve: the directory can be written, and each range set has a
- * free address, or one that can be given back.
+ * Checks, without changing anything, whether an ADD could reserve: the directory can be written, its disk is not full, and each range
+ * set has a free address, or one that can be given back.
  *
  * @throws ERR_IPAM_STORE, ERR_IPAM_EXHAUSTED
  */
@@ -140,8 +140,9 @@ export function checkAvailable(
   hasLink: KernelState['hasLink'],
 ): void {
   const directory = directoryAt(location);
-  if (!directory.isWritable()) {
-    throw new NodeplaneError('ERR_IPAM_STORE', `Cannot reserve an address in "${directory.path}": it is not writable`, {
+  const obstacle = directory.obstacle();
+  if (obstacle !== undefined) {
+    throw new NodeplaneError('ERR_IPAM_STORE', `Cannot reserve an address in "${directory.path}": ${obstacle}`, {
       facts: { path: directory.path },
     });
   }

@@ -102,15 +102,19 @@ export class ReservationDirectory {
     return nodeFs.statSync(join(this.path, fileName), { throwIfNoEntry: false })?.ctimeMs ?? 0;
   }
 
-  /** Whether reservations can be made and removed here, or in the folder where the directory would be made. */
-  isWritable(): boolean {
+  /** Why no reservation can be made here, or in the folder where the directory would be made; undefined: one can. */
+  obstacle(): string | undefined {
     let path = this.path;
     while (!nodeFs.existsSync(path)) path = join(path, '..');
     try {
       nodeFs.accessSync(path, nodeFs.constants.W_OK | nodeFs.constants.X_OK);
-      return nodeFs.statSync(path).isDirectory();
+      if (!nodeFs.statSync(path).isDirectory()) return 'it is not writable';
+      const { blocks, bfree, files, ffree } = nodeFs.statfsSync(path);
+      // What has no limit tells of none.
+      const isFull = (blocks > 0 && bfree === 0) || (files > 0 && ffree === 0);
+      return isFull ? 'no space is left on its disk: df -h and df -i tell' : undefined;
     } catch {
-      return false;
+      return 'it is not writable';
     }
   }
 

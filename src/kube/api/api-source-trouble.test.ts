@@ -96,6 +96,50 @@ describe('trouble', () => {
     }
   });
 
+  it('cuts a watch that has no end because a byte comes now and then', async () => {
+    await t.stop();
+    t = await ApiSourceFixture.create('json');
+    const clock = new FakeClock();
+    await t.connect(clock);
+    await t.start({ clock });
+    await t.synced();
+    await eventually(() => expect(t.server.watches()).toHaveLength(4));
+    const services = t.server.watches('services')[0]!;
+    for (let seconds = 0; seconds < 360; seconds += 10) {
+      services.raw(' ');
+      await clock.advance(10_000);
+    }
+    await eventually(() => expect(t.failures().map(({ resource }) => resource)).toContain('services'));
+    const { error } = t.failures().find(({ resource }) => resource === 'services')!;
+    expect(error.message).toContain('not done within 360 s');
+  });
+
+  it('says that something in between answers in place of the server, and keeps everything', async () => {
+    const clock = new FakeClock();
+    t.applyWeb();
+    await t.start({ clock });
+    await t.synced();
+    const page = { body: '<html>\nLog in\n</html>\n', type: 'text/html' };
+    for (let n = 0; n < 50; n++) t.server.misbehave.answers.push({ ...page, status: 200 }, { ...page, status: 404 });
+    for (const watch of t.server.watches()) watch.reset();
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(t.recorder.present).toHaveLength(4);
+    });
+    expect(t.recorder.present[0]!.message).toMatch(
+      /\/api\/v1\/nodes: the answer (200|404) is text\/html, which no API server sends: .*; look at the address and proxy-url in the kubeconfig/,
+    );
+    expect(t.recorder.keys()).toEqual(EVERYTHING);
+    // Nothing was heard that would have to be listed anew.
+    expect(t.failures().filter(({ relist }) => relist)).toEqual([]);
+    t.server.misbehave.answers.length = 0;
+    t.server.apply(apiService('demo/new'));
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(t.recorder.keys()).toContain('Service demo/new');
+    });
+  });
+
   it('waits as long as the server asks for', async () => {
     const clock = new FakeClock();
     t.server.misbehave.answers.push(...Array.from({ length: 4 }, () => ({ status: 429, retryAfterSeconds: 7 })));

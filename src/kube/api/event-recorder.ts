@@ -131,8 +131,8 @@ export class EventRecorder {
           this.#drop(event, errorText(error));
           return;
         }
-        const asked = error instanceof ApiStatusError ? (error.retryAfterMs ?? 0) : 0;
-        await sleep(this.#clock, Math.max(asked, backOffMs(failures, this.#random)), signal);
+        const askedMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
+        await sleep(this.#clock, backOffMs(failures, this.#random, askedMs), signal);
       }
     }
   }

@@ -226,11 +226,10 @@ export class NodeAnnouncer {
 
   #failed(error: Error): void {
     const { clock, random = Math.random, observe } = this.#options;
-    const asked = error instanceof ApiStatusError ? (error.retryAfterMs ?? 0) : 0;
+    const askedMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
     const isLasting = isRefused(error, 'forbidden', 'notFound', 'invalid', 'other', 'gone');
     const retryInMs = Math.max(
-      asked,
-      backOffMs(this.#failures++, random),
+      backOffMs(this.#failures++, random, askedMs),
       isLasting ? REFUSED_MS * (1 + random() / 2) : 0,
     );
     this.#notBefore = clock.now() + retryInMs;

@@ -41,7 +41,7 @@ function attemptAfter(
   }
   const failures = attempts.get(requestKey(request))?.failures ?? 0;
   const askedMs = outcome.kind === 'failed' ? outcome.retryAfterMs : 0;
-  return { version, failures: failures + 1, notBefore: now + Math.max(askedMs, backOffMs(failures, random)) };
+  return { version, failures: failures + 1, notBefore: now + backOffMs(failures, random, askedMs) };
 }
 
 function learned(

@@ -57,4 +57,14 @@ describe('checkNftables', () => {
     };
     expect(checkNftables(closed, 'IPv4')).toBe(`Linux ${release()} has no nf_tables: Cannot open a netlink socket`);
   });
+
+  it('does not take a lack of descriptors for a lack of nf_tables', () => {
+    const closed = () => {
+      const cause = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+      throw new NodeplaneError('ERR_NETLINK_SOCKET', 'Cannot open a netlink socket', { cause });
+    };
+    expect(checkNftables(closed, 'IPv4')).toBe(
+      `Linux ${release()} cannot be asked about nf_tables: Cannot open a netlink socket: too many open files`,
+    );
+  });
 });

@@ -1,5 +1,5 @@
 import { release } from 'node:os';
-import { errorText, type IpFamily, isUnsupported, KernelError } from '../../core/index.ts';
+import { errorText, type IpFamily, isShortage, isUnsupported, KernelError } from '../../core/index.ts';
 import {
   type Expression,
   lookup,
@@ -35,7 +35,8 @@ export function checkNftables(open: () => NftRuleset, family: IpFamily): string 
   try {
     nft = open();
   } catch (error) {
-    return `${kernel} has no nf_tables: ${errorText(error)}`;
+    const reason = isShortage(error) ? 'cannot be asked about nf_tables' : 'has no nf_tables';
+    return `${kernel} ${reason}: ${errorText(error)}`;
   }
   try {
     const features = featuresOf(family);

@@ -157,12 +157,34 @@ describe('what no Service may have', () => {
       [['192.0.2.9'], 2],
     ] as const) {
       planner.setAddressRules(rules([...own]));
-      const names = [...planner.externalServiceNames()];
+      const names = [...planner.ruledServiceNames()];
       expect(names).toEqual(['a/x', 'a/y']);
       await planner.update(names, store);
       expect(planner.plan.ports.get('a/x:/TCP')!.loadBalancerVips).toHaveLength(vips);
     }
     expect(planner.restrictedServices).toMatchObject({ refused: 0 });
+  });
+
+  it('takes a Service out of the plan whose ClusterIP becomes an address of the node, and puts it back', async () => {
+    store.services.set('a/x', makeService('a/x', { clusterIP: '192.0.2.1' }));
+    store.put('a/y');
+    await planner.rebuild(store);
+    for (const [own, texts, ports] of [
+      [
+        '192.0.2.1',
+        ['spec.clusterIPs has 192.0.2.1, which is an address of this node; nothing of the Service is served'],
+        1,
+      ],
+      ['192.0.2.9', [], 2],
+    ] as const) {
+      planner.setAddressRules(rules([own]));
+      const names = [...planner.ruledServiceNames()];
+      expect(names).toEqual(['a/x']);
+      const { problems } = await planner.update(names, store);
+      expect(problems).toEqual([{ serviceName: 'a/x', problems: texts }]);
+      expect(planner.plan.ports.size).toBe(ports);
+      expect(planner.restrictedServices).toMatchObject({ refused: texts.length });
+    }
   });
 });
 

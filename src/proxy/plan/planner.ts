@@ -127,16 +127,18 @@ export class Planner {
     this.#plan = { family: this.#family, node, ports: this.#ports };
   }
 
-  /** Changes which addresses are refused; the caller must `rebuild` afterwards, or `update` all `externalServiceNames`. */
+  /** Changes which addresses are refused; the caller must `rebuild` afterwards, or `update` all `ruledServiceNames`. */
   setAddressRules(rules: AddressRules): void {
     this.#addressRules = rules;
   }
 
-  /** The Services that have something an address rule may refuse, or had it refused. */
-  *externalServiceNames(): Generator<string> {
+  /** The Services about which the address rules may say something else than those of before. */
+  *ruledServiceNames(): Generator<string> {
     for (const [name, { claims, plan }] of this.#services) {
       const external = claims.some(({ kind }) => kind === 'externalIp' || kind === 'loadBalancerVip');
-      if (external || plan.restrictions?.has('refused')) yield name;
+      const [port] = plan.ports;
+      const refused = port && this.#addressRules?.clusterIpRefusal(port.clusterIp) !== undefined;
+      if (external || refused || plan.restrictions?.has('refused')) yield name;
     }
   }
 

@@ -82,6 +82,13 @@ export function servicePortsOf(service: Service, family: IpFamily, allowed: Allo
   const clusterIp = clusterIpOf(service, family, findings);
   if (!clusterIp) return servicePorts([], findings);
 
+  const refusal = allowed.addressRules?.clusterIpRefusal(clusterIp);
+  if (refusal !== undefined) {
+    const text = `spec.clusterIPs has ${formatIp(clusterIp)}, which ${refusal}; nothing of the Service is served`;
+    findings.restrict('refused', text);
+    return servicePorts([], findings);
+  }
+
   const { spec } = service;
   const serviceName = objectName(service);
   const portSpecs = firstOf(spec.ports ?? [], LIMITS.ports, 'spec.ports', findings);

@@ -252,7 +252,7 @@ export class FamilyProxy {
     const outdated = this.#node.areRulesOutdated || names.has(API_SERVER_SERVICE);
     if (outdated) this.#node.listAddresses();
     if (outdated && this.#renewAddressRules()) {
-      for (const name of this.#planner.externalServiceNames()) names.add(name);
+      for (const name of this.#planner.ruledServiceNames()) names.add(name);
     }
     return this.#report(await this.#planner.update(names, this.#options.store));
   }

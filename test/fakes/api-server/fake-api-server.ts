@@ -178,12 +178,12 @@ export class FakeApiServer {
 
     const forced = this.misbehave.answers.shift();
     if (forced) {
-      const { status, retryAfterSeconds, body } = forced;
+      const { status, retryAfterSeconds, body, type = JSON_FORMAT.type } = forced;
       if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
       if (body === undefined) return refuse(status, 'as the test wanted');
       response.statusCode = status;
-      record(JSON_FORMAT.type);
-      return this.#send(response, JSON_FORMAT.type, body);
+      record(type);
+      return this.#send(response, type, body);
     }
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
     if (url === '/version' && this.gitVersion !== undefined) {

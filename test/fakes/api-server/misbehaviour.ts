@@ -35,6 +35,8 @@ export interface Answer {
   readonly retryAfterSeconds?: number;
   /** @default a Status object */
   readonly body?: string;
+  /** The Content-Type of `body`. @default JSON */
+  readonly type?: string;
 }
 
 /** A rule of a Role or ClusterRole. */

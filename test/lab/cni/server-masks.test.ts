@@ -11,6 +11,11 @@ afterEach(removeAll);
 it.each([
   ['upper part of its range', ['10.244.1.0/24', 'fd00:10:244:1::/64'], ['10.244.1.128/25', 'fd00:10:244:1:8000::/65']],
   ['lower part of its range', ['10.244.1.0/24', 'fd00:10:244:1::/64'], ['10.244.1.0/25', 'fd00:10:244:1::/64']],
+  [
+    'range around its own that begins before it',
+    ['10.244.1.128/25', 'fd00:10:244:1:8000::/65'],
+    ['10.244.1.0/24', 'fd00:10:244:1::/64'],
+  ],
   ['range around its own', ['10.244.1.0/25', 'fd00:10:244:1::/64'], ['10.244.1.0/24', 'fd00:10:244:1::/64']],
 ])('the node gets the %s: former pods stay reached, and new ones are made', async (_, before, after) => {
   const served = createServedNode();
@@ -18,7 +23,7 @@ it.each([
   const agent = await served.startAgent();
   const old = createNamespace('old');
   // Beyond the lower part, where there is one.
-  const env = { CNI_ARGS: `IP=${before[0] === '10.244.1.0/24' ? '10.244.1.200' : '10.244.1.100'}` };
+  const env = { CNI_ARGS: `IP=${before[0] === '10.244.1.0/25' ? '10.244.1.100' : '10.244.1.200'}` };
   const added = await served.call('ADD', old, { env });
   expect(added).toMatchObject({ status: 0 });
   const ips = added.json!.ips!.map(({ address }) => address.replace(/\/.*/, ''));

@@ -75,6 +75,8 @@ it('a full disk refuses ADDs with nothing left of them, wherever it is full, and
   }
   expect(outcomes.length).toBeGreaterThan(2);
   disk.fill(0);
+  const { json } = await disk.call('STATUS', pod);
+  expect(json).toMatchObject({ code: 50, msg: expect.stringContaining('no space is left on its disk') });
   for (const attached of [pod, other]) expect(await disk.call('DEL', attached)).toMatchObject({ status: 0 });
   expect(disk.files()).toEqual([]);
 });

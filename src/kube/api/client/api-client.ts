@@ -12,6 +12,8 @@ export interface ApiRequest {
   readonly bodyType?: string;
   /** Whether an answer in protobuf can be read, too; its `contentType` tells. @default false: it is asked for in JSON */
   readonly readsProtobuf?: boolean;
+  /** How long all of it may take, to the last byte of the answer. @default 5 min: a server gives up much sooner */
+  readonly limitMs?: number;
   readonly signal: AbortSignal;
 }
 

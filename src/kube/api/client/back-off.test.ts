@@ -20,4 +20,10 @@ describe('backOffMs', () => {
     );
     expect(backOffMs(3, () => 0.5)).toBe(1_500);
   });
+
+  it('is not shorter than the server asks, and brings those that it asked together back apart', () => {
+    const waits = [0, 0.5, 0.999].map((random) => backOffMs(0, () => random, 2_000));
+    expect(waits).toEqual([2_000, 2_500, expect.closeTo(3_000, -1)]);
+    expect(backOffMs(6, () => 0, 2_000)).toBe(15_000);
+  });
 });

@@ -9,8 +9,11 @@ const LONGEST_MS = 15_000;
  *
  * @param failures how many attempts in a row have failed before this one, from 0
  * @param random a number from 0 to 1 (exclusive)
+ * @param askedMs how long the server asks to wait, which it asks of many nodes at once: it is waited for up to half as long
+ *   again. @default it does not ask
  */
-export function backOffMs(failures: number, random: () => number): number {
+export function backOffMs(failures: number, random: () => number, askedMs = 0): number {
   const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** failures);
-  return longest * (1 - random() / 2);
+  const share = random() / 2;
+  return Math.max(longest * (1 - share), askedMs * (1 + share));
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
-import { PROTOBUF } from '../../objects/protobuf/envelope.ts';
+import { isProtobuf, PROTOBUF } from '../../objects/protobuf/envelope.ts';
 import { ExecCredential, type RunProgram } from './access/exec-credential.ts';
-import { remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
+import { remedyOfContent, remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
 import { type ApiServerLocation, loadServerAccess, type ServerAccess } from './access/kube-config.ts';
 import { AgentPool } from './agent-pool.ts';
 import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
@@ -32,6 +32,8 @@ export interface ApiClientOptions extends ApiServerLocation {
 
 /** An answer, or the next piece of it, comes within this time. */
 const QUIET_MS = 60_000;
+/** An answer is there as a whole within this time: of what comes byte by byte there would be no end. */
+const LIMIT_MS = 300_000;
 /** Requests that the rate holds back for longer are told of, as client-go does. */
 const LONG_WAIT_MS = 1000;
 
@@ -139,10 +141,13 @@ class HttpApiClient implements ApiClient {
     // What is to be destroyed when it takes too long: first the request, then the response.
     let cut: (error: Error) => void = () => {};
     const guard = new QuietGuard(this.#clock, QUIET_MS, (limitMs) => cut(new Error(`no byte for ${limitMs / 1000} s`)));
+    const { limitMs = LIMIT_MS } = request;
+    const limit = this.#clock.setTimer(() => cut(new Error(`not done within ${limitMs / 1000} s`)), limitMs);
     const onAbort = () => cut(new Error('stopped'));
     request.signal.addEventListener('abort', onAbort);
     const finish = () => {
       guard.stop();
+      limit.cancel();
       request.signal.removeEventListener('abort', onAbort);
     };
 
@@ -156,10 +161,15 @@ class HttpApiClient implements ApiClient {
       const status = response.statusCode ?? 0;
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
+      const { date, 'content-type': contentType } = response.headers;
+      if (!isApiAnswer(status, contentType)) {
+        response.destroy();
+        const found = `the answer ${status} is ${contentType}`;
+        throw new NodeplaneError('ERR_API', `${attempt}: ${found}${remedyOfContent(asked)}`);
+      }
       if (status < 200 || status > 299) {
         throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked) + misspelt);
       }
-      const { date, 'content-type': contentType } = response.headers;
       return { status, date, contentType, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
@@ -193,6 +203,16 @@ class HttpApiClient implements ApiClient {
       },
     };
   }
+}
+
+/**
+ * Whether an API server answers so. Some in between answer in its place with a page for people: 200 for a login, 404 for a path they do
+ * not know, which is not to say that the server has no such resource. Of other refusals nobody concludes so much.
+ */
+function isApiAnswer(status: number, contentType: string | undefined): boolean {
+  if (status === 404) return !/^text\/html\b/i.test(contentType ?? '');
+  if (status < 200 || status > 299 || contentType === undefined) return true;
+  return isProtobuf(contentType) || /^application\/json\b/i.test(contentType);
 }
 
 async function* readBody(

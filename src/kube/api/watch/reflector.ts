@@ -12,7 +12,7 @@ import { type WatchEvent, watchEvents } from './watch-stream.ts';
 
 /** A watch is asked for 5 to 10 minutes, at random, so that those of many nodes do not end together. */
 const WATCH_SECONDS = 300;
-/** How much longer than asked for a watch may be silent. The server ends it in time unless something is stuck. */
+/** How much longer than asked for a watch may be silent, and as much again be open if it is not. The server ends it in time unless something is stuck. */
 const SLACK_MS = 30_000;
 /** A watch that stays open for this long works. */
 const SETTLED_MS = 1_000;
@@ -136,14 +136,15 @@ export class Reflector {
     const started = clock.now();
     if (this.#version === undefined) this.#cache.startList();
 
+    const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
     const response = await client.send({
       method: 'GET',
       path: this.target.path,
       query: { ...query, ...from },
       readsProtobuf: this.target.message !== undefined,
+      limitMs: quietLimitMs + SLACK_MS,
       signal,
     });
-    const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
     // The initial events come without a pause; the limit of a list holds for them.
     if (this.#version !== undefined) response.setQuietLimit(quietLimitMs);
     this.#heard();
@@ -279,14 +280,13 @@ export class Reflector {
     const nextAlternative = !this.#complete && isStatus(error, 404) && this.#tryNextAlternative();
 
     const first = this.#failures === 0;
-    const retryAfterMs = error instanceof ApiStatusError ? (error.retryAfterMs ?? 0) : 0;
+    const askedMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
     // One 410 is nothing but an old version; a storm of them is to be slowed down.
     const atOnce = nextAlternative || (first && isStatus(error, 410));
-    const backOff = atOnce ? 0 : backOffMs(this.#failures, this.#options.random);
+    const retryInMs = atOnce ? 0 : backOffMs(this.#failures, this.#options.random, askedMs);
     this.#failures++;
     // A broken connection is made again without a word; only what lasts is worth telling.
     if (!nextAlternative && (!first || !this.#complete)) this.#setTrouble(error);
-    const retryInMs = Math.max(backOff, retryAfterMs);
     this.#observe({ kind: 'failed', error, retryInMs, relist: this.#version === undefined });
     return retryInMs;
   }

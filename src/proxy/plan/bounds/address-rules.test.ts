@@ -70,6 +70,25 @@ describe.each(['externalIp', 'loadBalancerVip'] as const)('%s', (kind) => {
   });
 });
 
+describe('ClusterIP', () => {
+  it.each([
+    ['192.168.1.1', 'is an address of this node'],
+    ['127.0.0.1', 'is a loopback address'],
+    ['::1', 'is a loopback address'],
+    ['224.0.0.1', 'is a multicast address'],
+    ['0.0.0.0', 'is no address of a host'],
+  ])('%s %s', (ip, reason) => {
+    expect(KNOWN.clusterIpRefusal(parseIp(ip))).toBe(reason);
+  });
+
+  it.each(['10.96.0.10', 'fd00:96::a', '172.20.0.1', '192.168.1.2', '192.168.1.250', '169.254.20.10'])(
+    '%s is allowed',
+    (ip) => {
+      expect(KNOWN.clusterIpRefusal(parseIp(ip))).toBeUndefined();
+    },
+  );
+});
+
 describe('a list of allowed external IPs', () => {
   const listed = rules({
     externalIpCidrs: ['203.0.113.0/24', '192.168.1.0/24'].map(parseCidr),

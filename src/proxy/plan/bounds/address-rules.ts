@@ -32,14 +32,16 @@ export interface AddressRulesInput {
 }
 
 /**
- * Which addresses no Service may have as external IP or load-balancer VIP: whoever may create Services, or write their
- * status, would take over traffic to them (CVE-2020-8554). Immutable.
+ * Which addresses no Service may have. As external IP or load-balancer VIP: whoever may create Services, or write their
+ * status, would take over traffic to them (CVE-2020-8554). As ClusterIP: what goes there to another port is refused, and this
+ * node would be cut off from itself. Immutable.
  */
 export class AddressRules {
   readonly #serviceCidrs: readonly Cidr[];
   readonly #externalIpCidrs: readonly Cidr[];
   /** Whose an address is, by its text. */
   readonly #owners: ReadonlyMap<string, string>;
+  readonly #ownAddresses: ReadonlySet<string>;
 
   constructor(input: AddressRulesInput) {
     this.#serviceCidrs = input.serviceCidrs
@@ -47,10 +49,21 @@ export class AddressRules {
       .flatMap((text) => tryParseCidr(text) ?? []);
     this.#externalIpCidrs = input.externalIpCidrs;
     this.#owners = ownersOf(input);
+    this.#ownAddresses = new Set(input.ownAddresses.map(formatIp));
   }
 
   /**
-   * Why the address is refused, as the end of a sentence that begins with the address; undefined: it is not.
+   * Why the ClusterIP is refused, as the end of a sentence that begins with the address; undefined: it is not. Who chooses
+   * ClusterIPs is trusted, and a Service in front of the API servers may have what is their address here: only what no network of
+   * Services can hold is refused. Link-local ones can.
+   */
+  clusterIpRefusal(ip: IpAddress): string | undefined {
+    if (this.#ownAddresses.has(formatIp(ip))) return 'is an address of this node';
+    return specialRange(ip) === 'link-local' ? undefined : specialRefusal(ip);
+  }
+
+  /**
+   * Why an external address is refused, as the end of a sentence that begins with the address; undefined: it is not.
    *
    * @param kind load-balancer VIPs are not bound to the list of allowed external IPs: who writes the status of Services is
    *   trusted to choose

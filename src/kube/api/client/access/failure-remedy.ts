@@ -58,6 +58,11 @@ export function remedyOfStatus(status: number, { source, options, server, now }:
   return expiry === undefined ? '' : `; ${expiry}`;
 }
 
+/** What to correct when the answer is none of an API server. */
+export function remedyOfContent({ source, server }: Pick<Asked, 'source' | 'server'>): string {
+  return `, which no API server sends: something in between answers in its place, as a proxy does that wants a login; look at the address and proxy-url in ${source}, and whether NO_PROXY has ${server.hostname}`;
+}
+
 function saysAlert(error: unknown): boolean {
   return error instanceof Error && /alert/i.test(`${error.message} ${'code' in error ? error.code : ''}`);
 }
