@@ -118,6 +118,24 @@ it('links that forward IPv6 on their own', async () => {
   expect(await answers(outside, ip, port)).toBe(true);
 });
 
+it.each<[string, string, string]>([
+  ['by a router', outside.ip(), 'via 192.168.50.77'],
+  ['by several', outside.ip(), 'nexthop via 192.168.50.78 nexthop via 192.168.50.77'],
+  ['by a router of IPv6', outside.ip('IPv6'), 'via fd00:50::77'],
+  ['by several of IPv6', outside.ip('IPv6'), 'nexthop via fd00:50::77 nexthop via fd00:50::fe'],
+])('answers to a client on the link that go %s', async (_, to, hops) => {
+  faults.ip(`route add ${to} ${hops}`, `route del ${to}`);
+  const isIPv6 = to.includes(':');
+  const ip = node.ip(isIPv6 ? 'IPv6' : 'IPv4');
+  for (const port of [PROCESS, isIPv6 ? NODE_PORT6 : NODE_PORT]) {
+    const answer = await ask(outside, ip, port);
+    expect(answer.verdict, answer.cause).toBe('unknown');
+    expect(await answers(outside, ip, port)).toBe(false);
+  }
+  faults.mend();
+  expect((await ask(outside, ip, PROCESS)).verdict).toBe('works');
+});
+
 it('whether a client outside has a way to pods is not known here', async () => {
   const answer = await ask(outside, web.ip(), TARGET);
   expect(answer.verdict, answer.cause).toBe('unknown');
