@@ -136,6 +136,31 @@ it.each<[string, string, string]>([
   expect((await ask(outside, ip, PROCESS)).verdict).toBe('works');
 });
 
+it('answers by one of several routers, of which all are asked or one did not answer', async () => {
+  const routers = (last: string) => `route replace default nexthop via 192.168.50.254 nexthop via ${last}`;
+  faults.ip(routers('192.168.50.2'), 'route replace default via 192.168.50.254');
+  const from = (number: number) => ({ destination: `node:${PROCESS}`, source: `198.51.100.${number}` });
+  const asked = Array.from({ length: 8 }, (_, number) => from(number + 1));
+  expect((await world.askHere(asked)).map(({ verdict }) => verdict)).toEqual(asked.map(() => 'works'));
+  world.run('ip', ...routers('192.168.50.79').split(' '));
+  faults.ip('neigh replace 192.168.50.79 dev eth0 nud failed', 'neigh del 192.168.50.79 dev eth0');
+  expect((await world.askHere(asked)).map(({ verdict }) => verdict)).toEqual(asked.map(() => 'unknown'));
+});
+
+it('way-back: a client that a route leads to lo', async () => {
+  for (const [ip, own, port] of [
+    [outside.ip(), node.ip(), NODE_PORT],
+    [outside.ip('IPv6'), node.ip('IPv6'), NODE_PORT6],
+  ] as const) {
+    faults.ip(`route add ${ip} dev lo`, `route del ${ip} dev lo`);
+    for (const to of [PROCESS, port]) {
+      const answer = await ask(outside, own, to);
+      expect(['fails', 'unknown'], answer.cause).toContain(answer.verdict);
+      expect(await answers(outside, own, to)).toBe(false);
+    }
+  }
+});
+
 it('whether a client outside has a way to pods is not known here', async () => {
   const answer = await ask(outside, web.ip(), TARGET);
   expect(answer.verdict, answer.cause).toBe('unknown');

@@ -1,6 +1,6 @@
 import { addressBits, cidrContains, formatIp, type IpAddress, ipEquals, isLoopback } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
-import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -187,6 +187,11 @@ function markOfAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report)
  */
 export function sameWay({ client }: Asked, { address }: Goal, answers: Route, node: NodeView, report: Report) {
   const { outInterface, gateway } = answers;
+  if (outInterface === LOOPBACK_IFINDEX) {
+    const text = `answers to ${formatIp(client.ip)} go by lo, where nobody else is`;
+    report.failEndpoint('route', address, { code: 'way-back', text, remedy: [`ip route get ${formatIp(client.ip)}`] });
+    return;
+  }
   const detour = detourOnLink(answers, client.ip, node);
   if (detour !== undefined) {
     const text = `answers to ${formatIp(client.ip)}, which is on a link of this node, ${detour}`;
