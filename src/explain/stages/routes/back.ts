@@ -88,11 +88,12 @@ function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: 
 function lookAtForwarding(asked: Asked, goal: Goal, pod: LocalPod | undefined, node: NodeView, report: Report): void {
   const { client, target } = asked;
   const { ip } = goal;
-  const out = node.route({ destination: ip });
-  if (out.kind === 'refused') return;
+  // By their link, or by the one that leads there: policy rules may have a way for marked packets alone.
+  const out = node.route({ destination: ip, mark: goal.mark });
+  const inInterface = pod?.seenAs?.index ?? (out.kind === 'route' ? out.route.outInterface : undefined);
+  if (inInterface === undefined) return;
   const mark = markOfAnswers(asked, goal, node, report);
   if (mark === 'not known' || isBridged(asked, goal, pod, node)) return;
-  const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
   const flow = flowOf(target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
   if (back.kind === 'refused') {
