@@ -129,10 +129,13 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     expect(await isAnswered()).toBe(false);
   });
 
-  it('way-back: policy rules have a way for what is to be masqueraded, and none for its answers', async () => {
+  it('way-back: policy rules have a way for what is to be masqueraded, and none for what follows', async () => {
     faults.ip('rule add not fwmark 0x4000/0x4000 unreachable prio 134', 'rule del prio 134');
     await faults.expectCode(`${node.ip()}:30041`, client.ip(), 'way-back');
     expect(await answers(client, node.ip(), 30_041)).toBe(false);
+    // Only first packets are marked.
+    await faults.expectCode(`${node.ip()}:30041`, 'node', 'no-peer-route');
+    expect(await answers(node, node.ip(), 30_041)).toBe(false);
   });
 
   // The other variant has no lock.
