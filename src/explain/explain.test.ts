@@ -19,6 +19,8 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
   const store = new FakeServiceStore();
   store.put('shop/web', ['10.244.1.9'], { type: 'NodePort', ports: [{ name: 'http', port: 80, nodePort: 30080 }] });
   store.put('shop/api', ['10.244.1.9']);
+  store.put('shop/six');
+  store.slicesByService.set('shop/six', [makeSlice('shop/six', ['fd00::9'], { addressType: 'IPv6' })]);
   store.nodesByName.set(
     'n1',
     makeNode('n1', { status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }] } }),
@@ -68,6 +70,7 @@ it('says of objects alone what they forbid, and that the rest was not asked', as
     notChecked: ['the kernel'],
   });
   expect(await ask('svc/shop/web:http')).toMatchObject({ verdict: 'fails', code: 'manual-endpoints' });
+  expect(await ask('svc/shop/six')).toMatchObject({ verdict: 'fails', code: 'family' });
   expect(await ask('svc/shop/web:https')).toMatchObject({ verdict: 'fails', code: 'no-such-port' });
 });
 

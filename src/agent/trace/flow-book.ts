@@ -1,6 +1,7 @@
 import { type IpAddress, ipEquals } from '../../core/index.ts';
 import type { Flow, FlowDirection, FlowEvent } from '../../netlink/conntrack/index.ts';
 import type { TraceEvent } from '../../netlink/nftables/index.ts';
+import { LOOPBACK_IFINDEX } from '../../netlink/uapi/index.ts';
 import { isIcmp, readIcmpError } from './icmp/read-icmp.ts';
 import { readPacket, type TracedPacket } from './read-packet.ts';
 import { placeOf, type TracedTuple } from './trace-table.ts';
@@ -103,7 +104,8 @@ export class FlowBook {
   }
 
   #leave({ flow, way }: Passing, hook: string, at: number): void {
-    if (hook === 'postrouting') way.through = 'out';
+    // What leaves by lo comes in by it at once, and meets rules there.
+    if (hook === 'postrouting' && way.oif !== LOOPBACK_IFINDEX) way.through = 'out';
     else if (hook === 'input') way.through = 'in';
     if (way.through && way === flow.back) flow.answeredAt ??= at;
   }

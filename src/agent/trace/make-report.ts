@@ -14,6 +14,9 @@ import {
 } from './trace-report.ts';
 import { type Drop, fateOf, kernelDropOf, type TracedFlow, type Way } from './traced-flow.ts';
 
+/** When TCP sends its first packet again: before that it is too early to say that nobody answers. */
+const SOON_MS = 1000;
+
 /** What a trace brought together. Times are monotonic milliseconds. */
 export interface TraceFindings {
   readonly question: UnderstoodQuestion;
@@ -41,7 +44,9 @@ export interface TraceFindings {
 export function makeReport(findings: TraceFindings): TraceReport {
   const { question, book, began, ended, probe, lost, legacy, ipvs, ipvsServers, dropReasons } = findings;
   const flows = book.flows.map((flow) => reportFlow(flow, findings));
-  const failed = flows.some(({ fate }) => fate !== 'answered');
+  // Others go on while the one ends that ends the trace.
+  const decided = flows.filter(({ fate, watchedMs }) => fate !== 'no-reply' || watchedMs >= SOON_MS);
+  const failed = decided.some(({ fate }) => fate !== 'answered');
   const incomplete = [
     ...(lost ? ['the kernel told more than could be read (ENOBUFS): events are missing'] : []),
     ...(book.overflowed ? ['more flows were seen than are kept'] : []),
@@ -58,7 +63,7 @@ export function makeReport(findings: TraceFindings): TraceReport {
       service: question.service ?? null,
     },
     // An answer was seen for certain; that none came may be what was lost.
-    verdict: flows.length === 0 || (failed && lost) ? 'unknown' : failed ? 'fails' : 'works',
+    verdict: decided.length === 0 || (failed && lost) ? 'unknown' : failed ? 'fails' : 'works',
     tookMs: Math.round(ended - began),
     flows,
     probe: probe ?? null,

@@ -158,6 +158,27 @@ describe('a flow', () => {
     expect(told(book).report.flows).toMatchObject([{ fate: 'no-reply', drop: null }]);
   });
 
+  it('that goes on by lo is dropped where it comes in again', () => {
+    const book = new FlowBook([TUPLE]);
+    const connection = { id: 77, direction: 'original' } as const;
+    book.packet(event(1, 'early-output', { ...headers(ASKED, SYN), oif: 1, connection }), 10);
+    book.packet(event(1, 'late-postrouting', { ...headers(THERE, SYN), oif: 1, connection }), 10);
+    book.packet(event(2, 'early-prerouting', { ...headers(THERE, SYN), iif: 1, connection }), 10);
+    book.packet(event(2, 'gate', { table: 'fence', type: 'rule', handle: 9, verdict: 'drop' }), 10);
+    expect(told(book).report.flows).toMatchObject([{ fate: 'dropped', drop: { chain: 'gate' } }]);
+  });
+
+  it('that began just before the end has not failed yet, and does not hide one that has', () => {
+    const book = new FlowBook([TUPLE]);
+    const later = { ...ASKED, sourcePort: 40001 };
+    for (const one of pass(3, [later, later], SYN, false)) book.packet(one, 2500);
+    expect(told(book)).toMatchObject({ report: { verdict: 'unknown', flows: [{ fate: 'no-reply' }] } });
+    for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 10);
+    expect(told(book).report.verdict).toBe('fails');
+    for (const one of pass(2, [BACK, RESTORED], SYN_ACK, true)) book.packet(one, 12);
+    expect(told(book).report.verdict).toBe('works');
+  });
+
   it('that vanishes says between which looks', () => {
     const book = new FlowBook([TUPLE]);
     for (const one of pass(1, [ASKED, THERE], SYN, true).slice(0, 4)) book.packet(one, 10);

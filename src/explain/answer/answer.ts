@@ -38,7 +38,7 @@ export interface Stage {
   readonly evidence: readonly Evidence[];
 }
 
-/** One endpoint of the Service, or the one destination. */
+/** One endpoint of the Service, or one of several that rules of others lead to. */
 export interface AnswerEndpoint {
   /** `10.244.1.9:8080` */
   readonly address: string;

@@ -76,6 +76,8 @@ export interface KnownService {
   /** Endpoints of its slices in all families, whatever their port. */
   readonly slices: number;
   readonly sliceEndpoints: number;
+  /** What kinds of addresses these have: IPv4, IPv6, FQDN. */
+  readonly sliceFamilies: readonly string[];
   readonly changedSecondsAgo: number | null;
   /** Something new of it is on its way into the kernel. */
   readonly unwritten: boolean;

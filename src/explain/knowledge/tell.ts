@@ -242,6 +242,7 @@ function* tellService(sources: KnowledgeSources, name: string): Steps<KnownServi
     problems: [...problems],
     slices: slices.length,
     sliceEndpoints: slices.reduce((sum, { endpoints = [] }) => sum + endpoints.length, 0),
+    sliceFamilies: [...new Set(slices.flatMap(({ addressType, endpoints = [] }) => endpoints.map(() => addressType)))],
     changedSecondsAgo: sources.changedSecondsAgo(name),
     unwritten: families.some((family) => family.isUnwritten(name)),
     hintsIgnored: whyHintsAreIgnored(slices, sources),

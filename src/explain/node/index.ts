@@ -4,7 +4,7 @@ export { hostOf, interfaceOf, startOf } from './host.ts';
 export { type LocalPod, rivalOf } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
-export { LOOPBACK_INDEX, NodeView } from './node-view.ts';
+export { NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';
 export { isSameWay } from './route-lookups.ts';
 export { readRules } from './rules/index.ts';

@@ -29,7 +29,7 @@ import {
   listSendingPorts,
   withSockDiag,
 } from '../../netlink/sock-diag/index.ts';
-import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { LOOPBACK_IFINDEX, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
@@ -63,9 +63,6 @@ export interface Ipsec {
   /** It blocks packets that no policy is for. */
   readonly blocksOthers: boolean;
 }
-
-/** The loopback link of each namespace (LOOPBACK_IFINDEX, include/net/flow.h). */
-export const LOOPBACK_INDEX = 1;
 
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
@@ -237,7 +234,7 @@ export class NodeView {
   /** @param netns of a pod. @default the node's */
   isLoopbackUp(netns?: string): boolean {
     const links = netns === undefined ? this.links : listLinks(this.#routeOf(netns));
-    return links.some(({ index, up }) => index === LOOPBACK_INDEX && up);
+    return links.some(({ index, up }) => index === LOOPBACK_IFINDEX && up);
   }
 
   get addresses(): ReturnType<typeof listAddresses> {
@@ -250,7 +247,7 @@ export class NodeView {
     const asked = parseIp(ip);
     return this.addresses.some(({ address, prefixLength, index }) => {
       if (address.family !== asked.family) return false;
-      const isRange = index === LOOPBACK_INDEX && asked.family === 'IPv4';
+      const isRange = index === LOOPBACK_IFINDEX && asked.family === 'IPv4';
       return isRange ? cidrContains({ address, prefixLength }, asked) : ipEquals(address, asked);
     });
   }

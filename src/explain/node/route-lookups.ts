@@ -28,7 +28,13 @@ export class RouteLookups {
     if (known) return known;
     const answer = lookUpRoute(netlink, question);
     this.#answers.set(key, answer);
-    for (const rule of this.rulesOf(question.destination.family, netlink, whose)) {
+    const rules = this.rulesOf(question.destination.family, netlink, whose);
+    const inverted = beforeLocal(rules).find(({ isInverted }) => isInverted);
+    if (inverted) {
+      const about = `policy rule ${inverted.priority} of ${whose}, in front of the table of own addresses`;
+      this.#doubts.add(`${about}, is for packets that do not have something (not): which these are was not looked at`);
+    }
+    for (const rule of rules) {
       const about = `policy rule ${rule.priority} of ${whose} asks for`;
       for (const [what, other] of othersBy(rule, question)) {
         if (isSameWay(answer, lookUpRoute(netlink, other))) continue;
@@ -51,6 +57,11 @@ export class RouteLookups {
     this.#rules.set(key, known);
     return known;
   }
+}
+
+function beforeLocal(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  const local = rules.findIndex(({ isOfLocal }) => isOfLocal);
+  return local < 0 ? rules : rules.slice(0, local);
 }
 
 /** The question as it would be for packets that a rule asks for, by what it asks for. */

@@ -101,7 +101,7 @@ function whyNone({ target, knowledge }: Asked, verdict: 'reject' | 'drop', repor
       remedy: [`kubectl -n ${namespace} describe pods   # readiness`, get],
     });
   } else if (service.problems.some((text) => text.includes('EndpointSlice')) || service.sliceEndpoints > 0) {
-    const inOther = service.ports.some((other) => other.family !== port.family && other.endpointsTotal > 0);
+    const inOther = service.sliceFamilies.length > 0 && !service.sliceFamilies.includes(port.family);
     const [problem] = service.problems.filter((text) => text.includes('EndpointSlice'));
     if (inOther && !problem) {
       const text = `${service.name} has ${port.family} addresses, and no endpoint has one`;

@@ -1,7 +1,8 @@
 import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
+import { LOOPBACK_IFINDEX } from '../../netlink/uapi/index.ts';
 import type { IpsecPolicy } from '../../netlink/xfrm/index.ts';
-import { type CgroupPrograms, type LinkRules, LOOPBACK_INDEX, type LocalPod, type NodeView } from '../node/index.ts';
+import type { CgroupPrograms, LinkRules, LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -138,7 +139,7 @@ function linksPassed({ client }: Asked, goals: readonly Goal[], node: NodeView):
     for (const { outside, seenAs } of pods) passed.push(outside, seenAs);
     if (pods.length > 0) continue;
     if (!node.isOwnAddress(formatIp(ip))) passed.push(...withLower(node.wayOut(ip)?.link, node));
-    else if (client.kind === 'node') passed.push(node.link(LOOPBACK_INDEX));
+    else if (client.kind === 'node') passed.push(node.link(LOOPBACK_IFINDEX));
   }
   return passed.filter((link) => link !== undefined);
 }

@@ -33,6 +33,7 @@ export {
 export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export { getNetnsId } from './lookup/netns-id.ts';
+export { type NextHop, nextHopsOf } from './lookup/next-hops.ts';
 export { listPolicyRules, type PolicyRule } from './lookup/policy-rules.ts';
 export { lookUpRoute, type RouteAnswer, type RoutedFlow, type RouteQuestion } from './lookup/route-lookup.ts';
 export {

@@ -16,7 +16,12 @@ export const fib_rule_hdr = struct('fib_rule_hdr', 12, {
   family: ['u8', 0],
   src_len: ['u8', 2],
   tos: ['u8', 3],
+  table: ['u8', 4],
+  flags: ['u32', 8],
 });
+
+/** The rule is for what it does not ask for (`not`). */
+export const FIB_RULE_INVERT = 0x2;
 
 export const FRA = attributeSet('FRA', {
   FRA_SRC: [2, 'bytes'],

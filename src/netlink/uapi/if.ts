@@ -1,5 +1,8 @@
 // <linux/if.h>: interface flags (ifi_flags) and operational states (IFLA_OPERSTATE).
 
+/** The loopback link of each namespace (include/net/flow.h). */
+export const LOOPBACK_IFINDEX = 1;
+
 export const IFF_UP = 0x1;
 export const IFF_NOARP = 0x80;
 export const IFF_LOOPBACK = 0x8;

@@ -184,6 +184,22 @@ describe('rules of somebody else', () => {
     filter('forward priority 10', 'ct state new numgen random mod 2 == 0 drop');
     await expectTrue('partly', 'foreign-drop', client, web.ip(), 8080);
   });
+
+  it('target-port, partly: some connections without a Service are led to where nobody listens', async () => {
+    const lead = (match: string) => `tcp dport 8080 ${match} dnat ip to ${web2.ip()}:8999`;
+    const nat = (rule: string) =>
+      faults.nft(`table inet led { chain p { type nat hook prerouting priority -110; ${rule}; } }`, 'inet led');
+    nat(lead('numgen random mod 2 == 0'));
+    const answer = await expectTrue('partly', 'target-port', client, web.ip(), 8080);
+    expect(answer.endpoints.map(({ problem }) => problem).sort()).toEqual(['target-port', null].sort());
+    faults.mend();
+    // Which port a client outside has, nobody here knows.
+    await node.serve({ port: 8080 });
+    nat(lead('tcp sport 999'));
+    const unsure = await ask(outside, node.ip(), 8080);
+    expect(unsure.verdict, unsure.cause).toBe('unknown');
+    expect(await really(outside, node.ip(), 8080)).toBe('works');
+  });
 });
 
 it.each([

@@ -115,6 +115,29 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works', warnings: [] });
   });
 
+  it('a NodePort at localhost, whose answers a policy rule in front of table local leads elsewhere', async () => {
+    const ports = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_041 }] } as const;
+    const objects = served('shop/loopback', '10.96.0.41', [on(node, web.ip())], ports);
+    saveManifest(world.manifests, 'loopback.yaml', manifestOf(...objects));
+    const isAnswered = () => answers(node, '127.0.0.1', 30_041);
+    await expect.poll(isAnswered, { timeout: patient(60_000) }).toBe(true);
+    await faults.expectWorks('127.0.0.1:30041', 'node');
+    faults.ip('rule add prio 90 lookup local', 'rule del prio 90');
+    faults.ip('rule del prio 0', 'rule add prio 0 lookup local');
+    faults.ip('rule add iif cni0 prohibit prio 80', 'rule del prio 80');
+    await faults.expectCode('127.0.0.1:30041', 'node', 'way-back');
+    expect(await isAnswered()).toBe(false);
+  });
+
+  it('way-back: policy rules have a way for what is to be masqueraded, and none for what follows', async () => {
+    faults.ip('rule add not fwmark 0x4000/0x4000 unreachable prio 134', 'rule del prio 134');
+    await faults.expectCode(`${node.ip()}:30041`, client.ip(), 'way-back');
+    expect(await answers(client, node.ip(), 30_041)).toBe(false);
+    // Only first packets are marked.
+    await faults.expectCode(`${node.ip()}:30041`, 'node', 'no-peer-route');
+    expect(await answers(node, node.ip(), 30_041)).toBe(false);
+  });
+
   // The other variant has no lock.
   if (variant === 'legacy') {
     it('agent-behind: somebody holds the lock of iptables', async () => {

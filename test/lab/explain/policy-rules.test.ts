@@ -118,6 +118,49 @@ it('links that forward IPv6 on their own', async () => {
   expect(await answers(outside, ip, port)).toBe(true);
 });
 
+it.each<[string, string, string]>([
+  ['by a router', outside.ip(), 'via 192.168.50.77'],
+  ['by several', outside.ip(), 'nexthop via 192.168.50.78 nexthop via 192.168.50.77'],
+  ['by a router of IPv6', outside.ip('IPv6'), 'via fd00:50::77'],
+  ['by several of IPv6', outside.ip('IPv6'), 'nexthop via fd00:50::77 nexthop via fd00:50::fe'],
+])('answers to a client on the link that go %s', async (_, to, hops) => {
+  faults.ip(`route add ${to} ${hops}`, `route del ${to}`);
+  const isIPv6 = to.includes(':');
+  const ip = node.ip(isIPv6 ? 'IPv6' : 'IPv4');
+  for (const port of [PROCESS, isIPv6 ? NODE_PORT6 : NODE_PORT]) {
+    const answer = await ask(outside, ip, port);
+    expect(answer.verdict, answer.cause).toBe('unknown');
+    expect(await answers(outside, ip, port)).toBe(false);
+  }
+  faults.mend();
+  expect((await ask(outside, ip, PROCESS)).verdict).toBe('works');
+});
+
+it('answers by one of several routers, of which all are asked or one did not answer', async () => {
+  const routers = (last: string) => `route replace default nexthop via 192.168.50.254 nexthop via ${last}`;
+  faults.ip(routers('192.168.50.2'), 'route replace default via 192.168.50.254');
+  const from = (number: number) => ({ destination: `node:${PROCESS}`, source: `198.51.100.${number}` });
+  const asked = Array.from({ length: 8 }, (_, number) => from(number + 1));
+  expect((await world.askHere(asked)).map(({ verdict }) => verdict)).toEqual(asked.map(() => 'works'));
+  world.run('ip', ...routers('192.168.50.79').split(' '));
+  faults.ip('neigh replace 192.168.50.79 dev eth0 nud failed', 'neigh del 192.168.50.79 dev eth0');
+  expect((await world.askHere(asked)).map(({ verdict }) => verdict)).toEqual(asked.map(() => 'unknown'));
+});
+
+it('way-back: a client that a route leads to lo', async () => {
+  for (const [ip, own, port] of [
+    [outside.ip(), node.ip(), NODE_PORT],
+    [outside.ip('IPv6'), node.ip('IPv6'), NODE_PORT6],
+  ] as const) {
+    faults.ip(`route add ${ip} dev lo`, `route del ${ip} dev lo`);
+    for (const to of [PROCESS, port]) {
+      const answer = await ask(outside, own, to);
+      expect(['fails', 'unknown'], answer.cause).toContain(answer.verdict);
+      expect(await answers(outside, own, to)).toBe(false);
+    }
+  }
+});
+
 it('whether a client outside has a way to pods is not known here', async () => {
   const answer = await ask(outside, web.ip(), TARGET);
   expect(answer.verdict, answer.cause).toBe('unknown');

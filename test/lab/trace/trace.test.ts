@@ -245,6 +245,30 @@ describe('in mode nftables', () => {
   );
 
   it(
+    'follows what the node sends to itself on where it comes in, and what was only just sent is no failure',
+    async () => {
+      const { node } = lab;
+      await node.serve({ port: 9091 });
+      const target = { ip: node.ip(), port: 9091 };
+      const question = [node.ip(), `${target.ip}:9091`, '--live'];
+      const nobody = await traced([...question, '60s'], () => node.connect(target));
+      expect(nobody.stdout).toMatch(/^WORKS .*\n.* -> lo; answered with SYN-ACK/);
+      for (const [hook, port] of [
+        ['prerouting', 'dport'],
+        ['input', 'dport'],
+        ['input', 'sport'],
+      ] as const) {
+        const fence = `type filter hook ${hook} priority 0; tcp ${port} 9091 drop`;
+        node.namespace.run('nft', `table inet fence { chain gate { ${fence}\n}\n}`);
+        const { stdout } = await traced([...question, '8s'], () => node.connect(target, { timeoutMs: 500 }));
+        node.namespace.run('nft', 'delete', 'table', 'inet', 'fence');
+        expect(stdout).toContain(`dropped in table inet fence, chain gate, by rule 2: tcp ${port} 9091 drop`);
+      }
+    },
+    LONG_MS,
+  );
+
+  it(
     'leaves nothing when it is killed, and is the only one meanwhile',
     async () => {
       const first = await begin('any', '10.96.0.40:80', '--live', '300s');

@@ -1,6 +1,6 @@
 import { formatIp, shellWord } from '../../../core/index.ts';
-import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
-import { LOOPBACK_INDEX, type LocalPod, type NodeView } from '../../node/index.ts';
+import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
@@ -22,7 +22,7 @@ export function lookAtItself({ client, target }: Asked, node: NodeView, report: 
 /** Whether what a pod sends there stays in it. */
 export function isItself(pod: LocalPod, { ip }: Target, node: NodeView): boolean {
   const way = node.routeIn(pod, { destination: ip, source: pod.address });
-  return way.kind === 'route' && way.route.type === RTN_LOCAL && way.route.outInterface === LOOPBACK_INDEX;
+  return way.kind === 'route' && way.route.type === RTN_LOCAL && way.route.outInterface === LOOPBACK_IFINDEX;
 }
 
 /** Why nothing that is sent to an own address arrives. @param netns of a pod. @default the node's */

@@ -112,7 +112,8 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   const flow = flowOf(asked.target, { destinationPort: goal.byIpvs ? asked.target.port : goal.port });
   const astray = (walk: Walk) => {
     if (isSwitched(asked, goal, node)) return undefined;
-    return markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, clientOrigin(asked), flow, node);
+    const asOf = { ...next, firstMark: goal.mark };
+    return markedAstray(asOf, walk, pod, asked, node) ?? markedRefused(asOf, walk, clientOrigin(asked), flow, node);
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -169,9 +170,14 @@ function lookAtUplink(asked: Asked, goal: Goal, walk: Walk, node: NodeView, repo
   if (way.kind === 'route') sameWay(asked, goal, way.route, node, report);
 }
 
-/** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
+/** Packets, and the mark with which routes were asked about them (lookAtRoutes); undefined: none. */
+interface Marked extends LaterPackets {
+  readonly firstMark?: number | undefined;
+}
+
+/** Where a mark, or the lack of one, leads packets that routes were not asked about. Undefined: to whom they are for. */
 function markedAstray(
-  packets: LaterPackets,
+  packets: Marked,
   walk: Walk,
   pod: LocalPod | undefined,
   asked: Asked,
@@ -179,13 +185,13 @@ function markedAstray(
 ): Finding | undefined {
   const { end } = walk;
   const mark = markOf(walk);
-  if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
+  if (isAskedFor(packets, mark) || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
   return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
 
 /** What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. */
 function markedRefused(
-  { code, who }: LaterPackets,
+  packets: Marked,
   { arrived }: Walk,
   origin: Origin,
   flow: RoutedFlow | undefined,
@@ -193,7 +199,8 @@ function markedRefused(
 ): Finding | undefined {
   if (!arrived?.mark.isKnown || !arrived.source.isKnown || !arrived.destination.isKnown) return undefined;
   const mark = readU32(arrived.mark.bytes, 0);
-  if (mark === 0 || origin === 'this host') return undefined;
+  if (isAskedFor(packets, mark) || origin === 'this host') return undefined;
+  const { code, who } = packets;
   const [from, to] = [ipFromBytes(arrived.source.bytes), ipFromBytes(arrived.destination.bytes)];
   const inInterface = origin.index;
   const answer = node.route({ destination: to, source: from, inInterface, mark, flow });
@@ -201,6 +208,8 @@ function markedRefused(
   const refused = refusedFrom({ from, to, inInterface, mark, code }, answer.errno, node);
   return { ...refused, text: `${markedWith(mark, who)} are lost: ${refused.text}` };
 }
+
+const isAskedFor = ({ firstMark = 0 }: Marked, mark: number) => mark === 0 && firstMark === 0;
 
 /** Packets that come after the first one, by either way. */
 interface Later {

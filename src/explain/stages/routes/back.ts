@@ -1,6 +1,6 @@
-import { formatIp, ipEquals, isLoopback } from '../../../core/index.ts';
+import { addressBits, cidrContains, formatIp, type IpAddress, ipEquals, isLoopback } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
-import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -31,7 +31,7 @@ function lookAtTaking(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, r
   const { client, target } = asked;
   const { ip, address, routedFrom: to = client.ip } = goal;
   // What a process sends to loopback addresses is led out with another source, and such answers back.
-  if (isLoopback(client.ip)) return;
+  if (isLoopback(to)) return;
   const mark = markOfAnswers(asked, goal, node, report);
   if (mark === 'not known') return;
   const inInterface = pod.seenAs!.index;
@@ -88,11 +88,12 @@ function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: 
 function lookAtForwarding(asked: Asked, goal: Goal, pod: LocalPod | undefined, node: NodeView, report: Report): void {
   const { client, target } = asked;
   const { ip } = goal;
-  const out = node.route({ destination: ip });
-  if (out.kind === 'refused') return;
+  // By their link, or by the one that leads there: policy rules may have a way for marked packets alone.
+  const out = node.route({ destination: ip, mark: goal.mark });
+  const inInterface = pod?.seenAs?.index ?? (out.kind === 'route' ? out.route.outInterface : undefined);
+  if (inInterface === undefined) return;
   const mark = markOfAnswers(asked, goal, node, report);
   if (mark === 'not known' || isBridged(asked, goal, pod, node)) return;
-  const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
   const flow = flowOf(target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
   if (back.kind === 'refused') {
@@ -181,21 +182,51 @@ function markOfAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report)
   return 'not known';
 }
 
-/** Answers that leave by another link or next hop than others to the client (several uplinks): whether they get there, nobody here knows. */
-export function sameWay(
-  { client }: Asked,
-  { address }: Goal,
-  { outInterface, gateway }: Route,
-  node: NodeView,
-  report: Report,
-) {
+/**
+ * Answers that leave by another link or next hop than others to the client (several uplinks), or by somebody else although it is on a
+ * link of this node: whether they get there, nobody here knows.
+ */
+export function sameWay({ client }: Asked, { address }: Goal, answers: Route, node: NodeView, report: Report) {
+  const { outInterface, gateway } = answers;
+  if (outInterface === LOOPBACK_IFINDEX) {
+    const text = `answers to ${formatIp(client.ip)} go by lo, where nobody else is`;
+    report.failEndpoint('route', address, { code: 'way-back', text, remedy: [`ip route get ${formatIp(client.ip)}`] });
+    return;
+  }
+  const detour = detourOnLink(answers, client.ip, node);
+  if (detour !== undefined) {
+    const text = `answers to ${formatIp(client.ip)}, which is on a link of this node, ${detour}`;
+    report.cannotTellEndpoint('route', address, text);
+    return;
+  }
   const plain = node.route({ destination: client.ip });
   if (plain.kind === 'refused') return;
   const { route } = plain;
   const isSame = gateway && route.gateway ? ipEquals(gateway, route.gateway) : gateway === route.gateway;
   if (isSame && outInterface === route.outInterface) return;
+  if (goBySeveral(answers, client.ip, node)) return;
   const by = node.link(outInterface)?.name ?? `link ${outInterface}`;
   const via = gateway ? `${formatIp(gateway)} on ${by}` : by;
   const text = `answers to ${formatIp(client.ip)} go by ${via}, and what else is sent there does not`;
   report.cannotTellEndpoint('route', address, `${text}: whether they arrive was not looked at`);
+}
+
+/** Whether it is the same route with several next hops, of which each flow takes one. */
+function goBySeveral({ table }: Route, ip: IpAddress, node: NodeView): boolean {
+  const matched = node.route({ destination: ip, matched: true });
+  return matched.kind === 'route' && matched.route.table === table && matched.route.outInterface === 0;
+}
+
+/** In words, how answers leave for somebody else than the client, which is on a link of this node; undefined: they do not, or it is not. */
+function detourOnLink(answers: Route, ip: IpAddress, node: NodeView): string | undefined {
+  const links = node.addresses.filter((one) => one.address.family === ip.family && cidrContains(one, ip));
+  if (links.length === 0) return undefined;
+  const matched = node.route({ destination: ip, matched: true });
+  if (matched.kind === 'refused') return undefined;
+  const { destination } = matched.route;
+  // Part of a link's range may be behind a router, as are pods of other nodes.
+  const isPart = links.every(({ prefixLength }) => destination.prefixLength > prefixLength);
+  if (isPart && destination.prefixLength < addressBits(ip.family)) return undefined;
+  // With several next hops another packet may take another one.
+  return detourOf(answers, ip) ?? detourOf(matched.route, ip);
 }

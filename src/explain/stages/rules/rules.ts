@@ -79,7 +79,18 @@ export function lookAtRules(
   const original = keyOf(formatIp(target.ip), target.port);
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
+  if (!planned) addLedTo(kept, node, report);
   return kept;
+}
+
+/** Where rules of others lead to several, what is wrong with one of them is its own. */
+function addLedTo(goals: readonly Goal[], node: NodeView, report: Report): void {
+  const led = new Map(goals.map(({ address, ip }) => [address, formatIp(ip)]));
+  if (led.size < 2) return;
+  for (const [address, ip] of led) {
+    const here = node.isOwnAddress(ip) || node.podsAt(ip).length > 0;
+    report.addEndpoint({ address, node: null, here, used: true, reason: 'rules of others lead there' });
+  }
 }
 
 /** What the objects forbid the kernel may still do, before the agent has written it: whether it leads to somebody nevertheless. */

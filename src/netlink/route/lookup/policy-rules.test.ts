@@ -43,6 +43,20 @@ const RULES: readonly (readonly [string, string, ReturnType<typeof decodePolicyR
     },
   ],
   [
+    // ip rule add not from all lookup local pref 50
+    'what packets do not have, and the table of own addresses',
+    '02000000 ff000001 02000000 08000600 32000000',
+    {
+      priority: 50,
+      sourcePorts: undefined,
+      destinationPorts: undefined,
+      user: undefined,
+      byClass: false,
+      isInverted: true,
+      isOfLocal: true,
+    },
+  ],
+  [
     'a class as newer kernels write it',
     '02000000 00000006 00000000 05001900 04000000',
     { priority: 0, sourcePorts: undefined, destinationPorts: undefined, user: undefined, byClass: true },

@@ -2,7 +2,8 @@ import { type Cidr, type IpFamily, ipFromBytes, readU16, readU32 } from '../../.
 import { familyNumber } from '../../address-family.ts';
 import { encodeBody } from '../../attribute-set.ts';
 import type { Netlink } from '../../netlink.ts';
-import { FRA, fib_rule_hdr, RTM_GETRULE } from '../../uapi/fib-rules.ts';
+import { FIB_RULE_INVERT, FRA, fib_rule_hdr, RTM_GETRULE } from '../../uapi/fib-rules.ts';
+import { RT_TABLE_LOCAL } from '../../uapi/rtnetlink.ts';
 
 type Ports = readonly [first: number, last: number];
 
@@ -22,6 +23,10 @@ export interface PolicyRule {
   readonly protocol?: number;
   /** Whether it asks for the class of traffic (`tos`, `dscp`). */
   readonly byClass: boolean;
+  /** It is for packets that do not have what it asks for (`not`). @default false */
+  readonly isInverted?: boolean;
+  /** It has the table of own addresses looked up. @default false */
+  readonly isOfLocal?: boolean;
 }
 
 /**
@@ -42,7 +47,7 @@ export function listPolicyRules(netlink: Netlink, family: IpFamily): PolicyRule[
 
 /** Decodes the payload of an RTM_NEWRULE. Throws ERR_NETLINK_DECODE. */
 export function decodePolicyRule(payload: Uint8Array): PolicyRule {
-  const { tos, src_len } = fib_rule_hdr.decode(payload);
+  const { tos, src_len, table, flags } = fib_rule_hdr.decode(payload);
   const rule = FRA.decode(payload, fib_rule_hdr.size);
   return {
     priority: rule.FRA_PRIORITY ?? 0,
@@ -52,6 +57,8 @@ export function decodePolicyRule(payload: Uint8Array): PolicyRule {
     user: rule.FRA_UID_RANGE && readU32(rule.FRA_UID_RANGE, 0),
     ...(rule.FRA_IP_PROTO !== undefined && { protocol: rule.FRA_IP_PROTO }),
     byClass: tos !== 0 || rule.FRA_DSCP !== undefined,
+    ...((flags & FIB_RULE_INVERT) !== 0 && { isInverted: true }),
+    ...(table === RT_TABLE_LOCAL && { isOfLocal: true }),
   };
 }
 
