@@ -147,11 +147,18 @@ function nodeClient(target: Target, node: NodeView, report: Report): Client | un
   const own = firstOwn(node, target.family);
   const ip = answer.kind === 'route' ? (answer.route.source ?? own) : undefined;
   if (!ip) {
-    const why = answer.kind === 'refused' ? answer.errno : 'it has no address of the family';
-    const text = `this node has no route to ${formatIp(target.ip)} (${why})`;
-    // Of IPv6 the kernel then chooses a source, and asks again (ip6_dst_lookup_tail).
-    if (target.family === 'IPv6' && node.routesBySource('IPv6')) report.cannotTell('source', `${text} ${SOURCELESS}`);
-    else {
+    const { family } = target;
+    const to = formatIp(target.ip);
+    if (!own) {
+      const none = `this node has no ${family} address to connect to ${to} from`;
+      report.fail('source', { code: 'family', text: none, remedy: [`ip ${family === 'IPv6' ? '-6' : '-4'} address`] });
+      return undefined;
+    }
+    const text = `this node has no route to ${to}${answer.kind === 'refused' ? ` (${answer.errno})` : ''}`;
+    if (family === 'IPv6' && node.routesBySource('IPv6')) {
+      // Of IPv6 the kernel then chooses a source, and asks again (ip6_dst_lookup_tail).
+      report.cannotTell('source', `${text} ${SOURCELESS}`);
+    } else {
       const remedy = ['ip route add default via GATEWAY'];
       report.fail('source', { code: 'pod-route', text: `${text}, so that no connection is begun`, remedy });
     }

@@ -348,6 +348,17 @@ it('works again when all is mended, from everywhere', async () => {
   expect(await answers(VIP.IPv4)).toBe(true);
 });
 
+it('family: the node has no address of the destination’s family to connect from', async () => {
+  world.sysctl('net.ipv6.conf.all.disable_ipv6=1');
+  expect(await world.ask('[fd00:77::1]:80', 'node')).toMatchObject({
+    verdict: 'fails',
+    code: 'family',
+    cause: 'this node has no IPv6 address to connect to fd00:77::1 from.',
+    remedy: ['ip -6 address'],
+  });
+  await expect(answers('fd00:77::1', 80, world.node)).rejects.toThrow('EADDRNOTAVAIL');
+});
+
 it('says that no agent answers, and reads manifests without one', async () => {
   await world.end();
   world.agent = undefined;

@@ -73,7 +73,10 @@ function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Findin
   const { destination } = knowledge;
   if (target.service || destination.kind !== 'address' || destination.nodePortOf === null) return undefined;
   const served = knownFamily(knowledge, ip.family)?.nodePortAddresses ?? 'all';
-  const where = served === 'all' ? 'not at loopback addresses' : `at ${served.slice(0, 3).join(', ')} alone`;
+  let where = 'not at loopback addresses';
+  if (served !== 'all') {
+    where = served.length > 0 ? `at ${served.slice(0, 3).join(', ')} alone` : `nor at any other ${ip.family} address`;
+  }
   const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
   return { code: 'nodeport-address', text };
 }
