@@ -127,6 +127,19 @@ describe('what lasts', () => {
   });
 });
 
+it('ends with its thread, whatever its connections are at', async () => {
+  const brief = lab.addClient('brief');
+  // Some of their clients have just ended them when the server does.
+  for (let round = 0; round < 20; round++) {
+    await brief.serve({ port: 80 });
+    const connections = client.connectMany({ ip: brief.ip(), port: 80 }, 400, { concurrency: 32 });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await brief.stopServing({ port: 80 });
+    await connections;
+  }
+  await brief.remove();
+});
+
 describe('the wire between two nodes', () => {
   it('carries traffic between nodes, and to the other node’s pod range', async () => {
     const [a, b] = [lab.addNode({ name: 'node-a' }), lab.addNode({ name: 'node-b' })];

@@ -50,9 +50,18 @@ async function serveStream(name: string, where: ListenOptions | { readonly fd: n
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const socket of sockets) socket.resetAndDestroy();
+        for (const socket of sockets) reset(socket);
       }),
   };
+}
+
+/**
+ * libuv resets no connection that is being shut down, and Node then takes the handle for one that is closing
+ * (TCPWrap::Reset). It never closes, and the thread that has it keeps a processor busy for ever when it is to end.
+ */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 function converse(socket: Socket, seen: Seen): void {
