@@ -29,16 +29,15 @@ const buildFacts = JSON.stringify({ version, ...commitFacts() });
 /**
  * V8 lets a heap grow to several times what lives in it before it cleans up. With a small young generation and little
  * growth (src/agent/run.ts) the agent takes 230 MiB at 10,000 Services x 10 endpoints and 289 MiB after 20,000 changes, in place
- * of 263 and 414 (`npm run bench -- memory`). The growth is no flag here: Node.js's own code cache holds for few flags.
+ * of 263 and 414 (`npm run bench -- memory`). The growth is no flag here: code caches, Node.js's own too, are for the flags they were
+ * made under. So src/cli/start/start-program.ts takes this one back when it has had its effect.
  */
 const AGENT_FLAGS = '--max-semi-space-size=4';
 
 /** Of what every start of the agent needs: with all functions it would take 4 MiB more. */
-const AGENT_CACHE = { flags: AGENT_FLAGS, args: ['--version'] };
-/** Of all functions: the build cannot run an ADD, */
-const PLUGIN_CACHE = { flags: '', args: [] };
-/** nor ask an agent. */
-const ASK_CACHE = { flags: AGENT_FLAGS, args: [] };
+const AGENT_CACHE = { args: ['--version'] };
+/** Of all functions: the build can neither run an ADD nor ask an agent. */
+const FULL_CACHE = {};
 
 /** The module that imports @kubernetes/client-node, and the file of dist/ that it becomes: seldom needed. */
 const CLIENT_NODE_USER = 'src/kube/api/client/access/client-node-options.ts';
@@ -121,16 +120,16 @@ try {
 
 async function buildAll() {
   // Of all functions too: for threads that begin while many pods come.
-  const threadCache = { flags: [AGENT_FLAGS, ...(await flagsOfAgent())].join(' '), args: [] };
+  const threadCache = { flags: await flagsOfAgent() };
   await Promise.all([
     bundle('src/cli/start/nodeplane-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
     bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE, { plugins: [clientNodeBeside] }),
-    bundleCode('src/cli/ask/main.ts', 'nodeplane-ask', ASK_CACHE, { plugins: [withoutSideEffects] }),
+    bundleCode('src/cli/ask/main.ts', 'nodeplane-ask', FULL_CACHE, { plugins: [withoutSideEffects] }),
     bundle('src/cli/start/kube-proxy-start.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
     bundleCode('src/cli/kube-proxy.ts', 'kube-proxy', AGENT_CACHE, { plugins: [clientNodeBeside] }),
     bundle(CLIENT_NODE_USER, CLIENT_NODE_FILE, { executable: false }),
     bundle('src/cli/start/cni-start.ts', 'nodeplane-cni'),
-    bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', PLUGIN_CACHE, { plugins: [withoutSideEffects] }),
+    bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', FULL_CACHE, { plugins: [withoutSideEffects] }),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
     bundle('src/cli/start/cni-worker-start.ts', 'cni-worker.js', { executable: false }),
@@ -179,15 +178,15 @@ async function flagsOfAgent() {
 /**
  * What V8 makes of a program's code.
  *
- * @param flags of Node.js, as the program has them
+ * @param flags of V8, as the program has them by then
  * @param args what it runs with meanwhile; none: see scripts/code-cache.mjs
  */
-function codeCacheOf(name, { flags, args }) {
+function codeCacheOf(name, { flags = [], args = [] }) {
   const script = join(root, 'scripts/code-cache.mjs');
   const output = `${name}.cache`;
   const child = spawnSync(
     process.execPath,
-    ['--hash-seed=1', '--predictable', ...flags.split(' ').filter(Boolean), script, name, output, ...args],
+    ['--hash-seed=1', '--predictable', ...flags, script, name, output, ...args],
     { cwd: dist, encoding: 'utf8' },
   );
   if (child.status !== 0) throw new Error(`V8's code cache of ${name} cannot be made: ${child.stderr}`);

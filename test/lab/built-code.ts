@@ -12,18 +12,29 @@ export function readBuiltCode(name: string) {
   return { file, builtWith, codeAt: HEADER_BYTES + Number(cacheBytes) };
 }
 
-/**
- * Whether V8 takes the cache. In a process of its own, because V8 compares its flags too.
- *
- * @param flags of Node.js, as the program has them
- */
-export function isCacheTaken(name: string, flags: readonly string[] = []): boolean {
-  const { codeAt } = readBuiltCode(name);
-  const compile = `
-    const file = require('node:fs').readFileSync(${JSON.stringify(builtProgram(`${name}.code`))});
-    const cachedData = file.subarray(${HEADER_BYTES}, ${codeAt});
-    console.log(new (require('node:vm').Script)(file.toString('latin1', ${codeAt}), { cachedData }).cachedDataRejected);`;
-  const { stdout, stderr } = spawnSync('node', [...flags, '-e', compile], { encoding: 'utf8' });
-  if (stderr) throw new Error(stderr);
-  return stdout === 'false\n';
+/** Tells of code that comes with V8's cache whether that is taken. */
+const WATCH = `
+  import vm from 'node:vm';
+  vm.Script = class extends vm.Script {
+    constructor(code, options) {
+      super(code, options);
+      if (options?.cachedData) console.error('cache', this.cachedDataRejected ? 'refused' : 'taken');
+    }
+  };`;
+
+/** What becomes of the cache of a program that runs: `taken` or `refused`. V8 compares its flags too. */
+export function cacheIn(
+  program: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): string | undefined {
+  const path = builtProgram(program);
+  const [start] = readFileSync(path, 'utf8').split('\n');
+  const flags = start!.split(' ').filter((word) => word.startsWith('--'));
+  const watch = ['--import', `data:text/javascript,${encodeURIComponent(WATCH)}`];
+  const { stderr } = spawnSync('node', [...flags, ...watch, path, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
+  return /^cache (.*)$/m.exec(stderr)?.[1];
 }

@@ -1,7 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
 import { runBuiltCode } from './built-code.ts';
 
 /**
  * Runs a built program, or ends with a sentence where its code is not there.
+ *
+ * V8 takes compiled code for the flags alone that it was compiled under, and Node.js has its own modules compiled for none. The
+ * flag in the first line of the program, which V8 asked for when it made the heap, is taken back before anything is loaded.
  *
  * @param program its path
  * @param code the path of its code. @default beside it
@@ -12,6 +16,7 @@ export function startProgram(
   code = `${program}.code`,
   options: { readonly short?: boolean } = {},
 ): void {
+  setFlagsFromString('--max-semi-space-size=0');
   try {
     runBuiltCode(program, code, options);
   } catch (error) {

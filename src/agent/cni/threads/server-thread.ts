@@ -28,8 +28,8 @@ export interface PortNotice {
   readonly nftPorts: readonly number[];
 }
 
-/** A thread needs little: a request is some kilobytes of objects. */
-const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 };
+/** A thread needs little: a request is some kilobytes of objects. The young generation is three semi-spaces. */
+const LIMITS = { maxYoungGenerationSizeMb: 12, maxOldGenerationSizeMb: 128 };
 /** A thread that is ended stops at once, unless it is inside a system call. */
 const ENDING_MS = 1000;
 
