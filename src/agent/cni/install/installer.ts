@@ -108,6 +108,7 @@ export class CniInstaller {
     this.#watch();
     let trouble = '';
     try {
+      this.#makeFolder(this.#options.binDir);
       await installPlugin(this.#options);
       const objection = await this.#options.objection();
       if (objection === undefined) {
@@ -123,8 +124,6 @@ export class CniInstaller {
     }
     this.#lastTrouble = trouble;
     this.#looked = true;
-    // Folders that were made just now.
-    this.#watch();
     this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 
@@ -143,9 +142,15 @@ export class CniInstaller {
     if (!this.#stopped) for (const watch of this.#watches) attempt(() => watch.refresh());
   }
 
+  /** It is watched before anything is in it: what somebody removes while a slow disk still writes is noticed too. */
+  #makeFolder(folder: string): void {
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    this.#watch();
+  }
+
   async #installConflist(): Promise<void> {
     const { confDir, conflist, logger } = this.#options;
-    mkdirSync(confDir, { recursive: true, mode: 0o755 });
+    this.#makeFolder(confDir);
     const path = join(confDir, CONFLIST_FILE);
     if (isSameJson(readIfThere(path), conflist.text)) {
       this.#installed = true;
