@@ -12,22 +12,23 @@ export function readBuiltCode(name: string) {
   return { file, builtWith, codeAt: HEADER_BYTES + Number(cacheBytes) };
 }
 
-/** Tells of code that comes with V8's cache whether that is taken. */
+/** Tells of code that comes with V8's cache whether that is taken, and at the end how large the young generation becomes. */
 const WATCH = `
+  import v8 from 'node:v8';
   import vm from 'node:vm';
   vm.Script = class extends vm.Script {
     constructor(code, options) {
       super(code, options);
       if (options?.cachedData) console.error('cache', this.cachedDataRejected ? 'refused' : 'taken');
     }
-  };`;
+  };
+  process.on('exit', () => {
+    Array.from({ length: 1e6 }, (_, i) => ({ i }));
+    console.error('young', v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size);
+  });`;
 
-/** What becomes of the cache of a program that runs: `taken` or `refused`. V8 compares its flags too. */
-export function cacheIn(
-  program: string,
-  args: readonly string[] = [],
-  env: NodeJS.ProcessEnv = {},
-): string | undefined {
+/** A program that ran: whether V8 took its cache, which it does for the flags alone that it was made under, and the bytes of its young generation. */
+export function runWatched(program: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const path = builtProgram(program);
   const [start] = readFileSync(path, 'utf8').split('\n');
   const flags = start!.split(' ').filter((word) => word.startsWith('--'));
@@ -36,5 +37,5 @@ export function cacheIn(
     encoding: 'utf8',
     env: { ...process.env, ...env },
   });
-  return /^cache (.*)$/m.exec(stderr)?.[1];
+  return { cache: /^cache (.*)$/m.exec(stderr)?.[1], young: Number(/^young (.*)$/m.exec(stderr)?.[1]) };
 }

@@ -24,9 +24,9 @@ const RUN_LIMIT_MINUTES = 60;
 const CLOCK = 'clocksource=tsc tsc=reliable no_timer_check';
 /** QEMU translates code anew for each address that it is at. With libraries at the same ones in all processes `perl -e 0` takes 130 ms, not 280. */
 const FAST = 'mitigations=off norandmaps';
-/** Strings are copied byte by byte where the processor says that it is quick at that, which an emulated one is not: a tenth of the time. */
+/** Strings are copied byte by byte where the processor says that it is quick at that, which an emulated one is not: it costs a tenth of the time. */
 const PROCESSOR = 'max,-erms';
-/** What QEMU looks up most lies all over its memory, which so has fewer and larger pages: a twentieth of the time. */
+/** What QEMU looks up most lies all over its memory, which so has fewer and larger pages: it saves a twentieth of the time. */
 const LARGE_PAGES = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
 const [kind, ...args] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { cacheIn } from '../built-code.ts';
+import { runWatched } from '../built-code.ts';
 import { createFolder, removeAll } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
 
@@ -11,8 +11,11 @@ afterEach(removeAll);
 describe.each(['nodeplane', 'kube-proxy'])('%s', (name) => {
   const program = builtProgram(name);
 
-  it('is compiled when it is built, for the flags it has when it loads that', () => {
-    expect(cacheIn(name, ['--version'])).toBe('taken');
+  it('is compiled when it is built, for the flags it has when it loads that, and keeps its young generation small', () => {
+    const { cache, young } = runWatched(name, ['--version']);
+    expect(cache).toBe('taken');
+    // Two semi-spaces; four times as much without the flag in its first line.
+    expect(young).toBe(2 * 4 * 1024 * 1024);
   });
 
   it('says which file is missing when it is copied alone', () => {

@@ -92,8 +92,9 @@ describe('the agent', () => {
     for (const folder of [served.binDir, served.confDir]) rmSync(folder, { recursive: true });
     await isBack();
     expect(await served.call('STATUS')).toMatchObject({ status: 0 });
-    const told = agent.logs().filter(({ msg }) => String(msg).includes('Somebody removed or changed'));
-    expect(told).toMatchObject([{ path: served.conflist }, { path: served.conflist }]);
+    const told = () => agent.logs().filter(({ msg }) => String(msg).includes('Somebody removed or changed'));
+    // The last one when the disk has it.
+    await expect.poll(told, soon).toMatchObject([{ path: served.conflist }, { path: served.conflist }]);
   });
 
   it('replaces a plugin that is running, and no loopback of others', async () => {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { cacheIn, HEADER_BYTES, readBuiltCode } from '../built-code.ts';
+import { HEADER_BYTES, readBuiltCode, runWatched } from '../built-code.ts';
 import { createFolder, createNamespace, removeAll } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
 import { createNode } from './fixture.ts';
@@ -20,7 +20,7 @@ it('is a small program', () => {
 it('is compiled when it is built, not for every pod', () => {
   const { builtWith } = readBuiltCode(PROGRAM);
   expect(builtWith).toBe(process.version);
-  expect(cacheIn(PROGRAM, [], { CNI_COMMAND: 'VERSION' })).toBe('taken');
+  expect(runWatched(PROGRAM, [], { CNI_COMMAND: 'VERSION' })).toMatchObject({ cache: 'taken' });
 });
 
 it('runs on another Node.js than the one it was built with', async () => {

@@ -11,7 +11,7 @@ useOwnLockFile();
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, other, web, web2, client, far, outside } = world;
-const NODE_PORT = 30_080;
+const [NODE_PORT, NODE_PORT_6] = [30_080, 30_086];
 const PROCESS = 9000;
 
 beforeAll(async () => {
@@ -19,7 +19,10 @@ beforeAll(async () => {
   await world.begin(
     [
       ...served('shop/web', '10.96.0.10', [on(node, web.ip())], ports),
-      ...served('shop/web6', 'fd00:96::10', [on(node, web.ip('IPv6'))]),
+      ...served('shop/web6', 'fd00:96::10', [on(node, web.ip('IPv6'))], {
+        type: 'NodePort',
+        ports: [{ port: 80, nodePort: NODE_PORT_6 }],
+      }),
     ],
     ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft'],
   );
@@ -146,13 +149,23 @@ it('a NodePort where it is none is for whoever has the number there', async () =
 it('so is one at an address that --nodeport-addresses leaves out', async () => {
   await world.end();
   await world.startAgent(
-    ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft', '--nodeport-addresses', '10.244.1.1/32'],
+    ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft', '--nodeport-addresses', '10.244.1.1/32,fd00:77::/64'],
   );
   expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({
     verdict: 'fails',
     code: 'nodeport-address',
   });
   expect(await answers(outside, node.ip(), NODE_PORT)).toBe(false);
+  // No address of IPv6 is among them, that of the bridge, which the Node object does not have, neither.
+  const gateway = 'fd00:10:244:1::1';
+  for (const [ip, text] of [
+    [node.ip('IPv6'), '--nodeport-addresses leaves it out'],
+    [gateway, `${gateway}, nor at any other IPv6 address`],
+  ] as const) {
+    const none = await world.ask(`[${ip}]:${NODE_PORT_6}`, client.ip('IPv6'));
+    expect(none).toMatchObject({ verdict: 'fails', code: 'nodeport-address', cause: expect.stringContaining(text) });
+    expect(await answers(client, ip, NODE_PORT_6)).toBe(false);
+  }
   await node.serve({ port: NODE_PORT, ip: node.ip() });
   const answer = await world.ask(`node:${NODE_PORT}`, outside.ip());
   expect(answer, answer.cause).toMatchObject({ verdict: 'works' });

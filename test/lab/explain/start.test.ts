@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { cacheIn, readBuiltCode } from '../built-code.ts';
+import { readBuiltCode, runWatched } from '../built-code.ts';
 import { builtProgram } from '../programs.ts';
 
 const CODE = 'nodeplane-ask';
@@ -9,7 +9,7 @@ it('is a small program, and compiled when it is built', () => {
   const { file, codeAt } = readBuiltCode(CODE);
   // What the agent alone needs is read and begun for every question if it slips in.
   expect(file.length - codeAt).toBeLessThan(700_000);
-  expect(cacheIn('nodeplane', ['status', '--help'])).toBe('taken');
+  expect(runWatched('nodeplane', ['status', '--help'])).toMatchObject({ cache: 'taken' });
 });
 
 it.each(['status', 'services', 'explain', 'routes', 'trace', 'diff'])(
