@@ -33,7 +33,13 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
     mode: 'nftables',
     live: true,
     routes: false,
-    commands: { status: 'nodeplane status', routes: 'nodeplane routes', explain: 'nodeplane explain' },
+    commands: {
+      status: 'nodeplane status',
+      routes: 'nodeplane routes',
+      explain: 'nodeplane explain',
+      diff: 'nodeplane diff',
+      ipam: 'nodeplane ipam',
+    },
     store,
     families: [
       {
@@ -75,7 +81,10 @@ it('says of objects alone what they forbid, and that the rest was not asked', as
 });
 
 it('names commands as this agent is asked', async () => {
-  const commands = { status: '', routes: '', explain: 'nodeplane explain --agent-lock-dir /run/other' };
+  const commands = {
+    ...{ status: '', routes: '', diff: '', ipam: '' },
+    explain: 'nodeplane explain --agent-lock-dir /run/other',
+  };
   const [remedy] = (await ask('svc/shop/wbe', { commands })).remedy;
   expect(remedy).toBe('nodeplane explain --agent-lock-dir /run/other svc/shop/web');
 });

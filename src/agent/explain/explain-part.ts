@@ -50,6 +50,7 @@ export class ExplainPart implements Part {
 
   #sources(): KnowledgeSources {
     const { context, services, recorder, evidence, commands } = this.#options;
+    const { status, routes, explain, diff, ipam } = commands;
     const { config, clock } = context;
     const age = (at: number) => Math.max(0, clock.now() - at) / 1000;
     return {
@@ -76,7 +77,7 @@ export class ExplainPart implements Part {
           problems: (name) => problems?.get(name) ?? [],
         };
       }),
-      commands: { status: commands.status, routes: commands.routes, explain: commands.explain },
+      commands: { status, routes, explain, diff, ipam },
       trackingBefore: evidence.countersBefore(),
       seen: tellSeen(evidence, age),
       notServed: (name) => {

@@ -66,7 +66,7 @@ export const CAUSES = {
   },
   drift: {
     sentence: 'The rules in the kernel are not those that were written: somebody changed them.',
-    remedy: 'Find who did; the agent repairs them at its next look.',
+    remedy: 'Find who did; the agent repairs them at its next look, or now: `nodeplane diff --repair`.',
   },
   'old-proxy': {
     sentence: 'Rules of another proxy translate the connection before ours do.',
@@ -75,7 +75,7 @@ export const CAUSES = {
   },
   affinity: {
     sentence: 'Session affinity holds the client at an endpoint that is used no longer.',
-    remedy: 'Wait for the timeout, or remove the element.',
+    remedy: 'Wait for the timeout, or have the agent drop what holds it: `nodeplane diff --repair`.',
   },
   'stale-udp': {
     sentence: 'A tracked flow sends the packets of this client to an endpoint that is gone.',
@@ -171,7 +171,7 @@ export const CAUSES = {
   'invalid-rst': {
     sentence: 'Answers outside of the TCP window are not translated back, and the client resets the connection.',
     remedy:
-      'sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1, after weighing it: conntrack tells forged packets no more.',
+      'sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1 (--conntrack-tcp-be-liberal), after weighing it: conntrack tells forged packets no more.',
   },
   'target-port': {
     sentence: 'Nobody listens on the target port in the pod.',

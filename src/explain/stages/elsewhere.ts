@@ -1,6 +1,7 @@
-import { formatIp, type IpAddress, type IpProtocol, ipEquals } from '../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals, shellWord } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { asking } from './commands.ts';
 import { describeWay, nodeOf, strayed } from './peer.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -47,18 +48,7 @@ function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, node: Nod
 }
 
 function commandThere({ target, knowledge }: Asked, goal: Goal, client: IpAddress): string {
-  return explainCommand(goal.address, goal.source ?? client, target.protocol, knowledge);
-}
-
-/** What another node is to be asked, whose agent has the same flags. */
-export function explainCommand(
-  address: string,
-  from: IpAddress,
-  protocol: IpProtocol,
-  { commands }: Pick<Asked['knowledge'], 'commands'>,
-): string {
-  const proto = protocol === 'TCP' ? '' : ` --proto ${protocol.toLowerCase()}`;
-  return `${commands.explain} ${address} --from ${formatIp(from)}${proto}`;
+  return asking(goal.address, { from: goal.source ?? client, protocol: target.protocol }, knowledge);
 }
 
 /** From where an attempt is made. */
@@ -152,7 +142,8 @@ function failure(asked: Asked, goal: Goal, way: WayOut | undefined, result: Atte
   }
   if (outside && inside === false) {
     const text = `${where} answers at ${formatIp(way.next)}, and nothing comes back through ${way.link.name} (UDP port ${way.outer?.port ?? '?'})`;
-    return { code: 'overlay-blocked', text };
+    const show = `ip -d link show dev ${shellWord(way.link.name)}   # its UDP port must pass every firewall between the nodes`;
+    return { code: 'overlay-blocked', text, remedy: [show] };
   }
   const text =
     (inside ?? outside)
@@ -203,7 +194,8 @@ function lookAtLarge(asked: Asked, goal: Goal, way: WayOut | undefined, node: No
   if (!isAnswer(small!) || isAnswer(large!) || large === TOLD_SO) return;
   const known = way && way.mtu < mtu ? `; ${way.link.name} takes ${way.mtu}` : '';
   const text = `packets of ${mtu} bytes to ${formatIp(goal.ip)} vanish, small ones arrive: somewhere on the way they do not fit, and nobody says so${known}`;
-  report.failPartly('endpoint', { code: 'mtu', text });
+  const remedy = [`ip route get ${formatIp(goal.ip)}   # "mtu" of the CNI configuration must fit this way`];
+  report.failPartly('endpoint', { code: 'mtu', text, remedy });
 }
 
 function isAnswer(result: AttemptResult): boolean {

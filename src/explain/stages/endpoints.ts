@@ -1,6 +1,7 @@
 import { cidrContains, formatIp, parseCidr } from '../../core/index.ts';
 import { type KnownEndpoint, type KnownPort, knownFamily } from '../knowledge/index.ts';
 import type { Asked } from './asked.ts';
+import { editing, showingSlices } from './commands.ts';
 import type { Report } from './report.ts';
 
 /** What the plan says becomes of the connection. */
@@ -41,7 +42,7 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
       report.fail('endpoints', {
         code: 'source-ranges',
         text: `${formatIp(client.ip)} is in none of the source ranges ${port.sourceRanges.join(', ')}`,
-        remedy: [`kubectl -n ${service.name.replace('/', ' edit service ')}   # spec.loadBalancerSourceRanges`],
+        remedy: [editing(service.name, 'spec.loadBalancerSourceRanges')],
       });
     }
   }
@@ -87,12 +88,17 @@ function leftOut(port: KnownPort, isUsed: (endpoint: KnownEndpoint) => boolean, 
 }
 
 function whyNone({ target, knowledge }: Asked, verdict: 'reject' | 'drop', report: Report): void {
-  const { service, port } = target.service!;
+  const { service, port, via } = target.service!;
   const [namespace, name] = service.name.split('/');
-  const get = `kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${name} -o yaml`;
+  const get = showingSlices(service.name);
   if (verdict === 'drop') {
     const text = `policy Local, and none of ${port.endpointsTotal} endpoints runs on ${knowledge.node.name}: packets are dropped`;
-    report.fail('endpoints', { code: 'local-none', text });
+    const policy = via === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+    const remedy = [
+      editing(service.name, `spec.${policy}: Cluster`),
+      `kubectl -n ${namespace} get pods -o wide   # and have one here`,
+    ];
+    report.fail('endpoints', { code: 'local-none', text, remedy });
   } else if (port.endpointsTotal > 0) {
     const text = `none of ${port.endpointsTotal} endpoints of ${service.name} is ready: connections are refused`;
     report.fail('endpoints', {
@@ -105,7 +111,7 @@ function whyNone({ target, knowledge }: Asked, verdict: 'reject' | 'drop', repor
     const [problem] = service.problems.filter((text) => text.includes('EndpointSlice'));
     if (inOther && !problem) {
       const text = `${service.name} has ${port.family} addresses, and no endpoint has one`;
-      report.fail('endpoints', { code: 'family', text });
+      report.fail('endpoints', { code: 'family', text, remedy: [get] });
     } else {
       const text =
         problem ??

@@ -14,6 +14,7 @@ import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import { homeOfClient, tellServedElsewhere } from './arrival.ts';
 import type { Asked, Client, Target } from './asked.ts';
+import { asking, editing, whoHas } from './commands.ts';
 import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
 import { linkDown, settles } from './links/link.ts';
@@ -55,12 +56,12 @@ export function findClient(
       const twin = twinOf(source, knowledge, family, node);
       if (twin) {
         from(`pod ${pod.name} (${twin.ip})`);
-        return podClient(twin.ip, target, node, report);
+        return podClient(twin.ip, known, node, report);
       }
       if (pod.addresses.length === 0) report.cannotTell('source', unknownPod(pod));
       else {
         const text = `pod ${pod.name} has ${pod.addresses.join(', ')}, the destination is ${family}`;
-        report.fail('source', { code: 'family', text });
+        report.fail('source', { code: 'family', text, remedy: inOtherFamily(known, pod.addresses[0]!) });
       }
       return undefined;
     }
@@ -76,7 +77,7 @@ export function findClient(
         return nodeClient(target, node, report);
       }
       from(`pod ${pod.ip}`);
-      return podClient(pod.ip, target, node, report);
+      return podClient(pod.ip, known, node, report);
     }
     case 'address': {
       const ip = formatIp(source.address);
@@ -84,11 +85,12 @@ export function findClient(
         const twin = twinOf(source, knowledge, family, node);
         if (twin) {
           from(`pod ${twin.ip} (${ip})`);
-          return podClient(twin.ip, target, node, report);
+          return podClient(twin.ip, known, node, report);
         }
         report.fail('source', {
           code: 'family',
           text: `${ip} is ${source.address.family}, the destination is ${family}`,
+          remedy: inOtherFamily(known, ip),
         });
         return undefined;
       }
@@ -104,7 +106,7 @@ export function findClient(
       const pods = node.podsAt(ip);
       if (pods.length > 0) {
         from(`pod ${ip}`);
-        return podClient(ip, target, node, report);
+        return podClient(ip, known, node, report);
       }
       const upon = node.linkUpon(ip);
       if (upon) {
@@ -116,7 +118,23 @@ export function findClient(
   }
 }
 
-function podClient(ip: string, target: Target, node: NodeView, report: Report): Client | undefined {
+/** A Service by an address of the client's own family. @param ip of the client */
+function inOtherFamily({ target, knowledge }: Pick<Asked, 'target' | 'knowledge'>, ip: string): readonly string[] {
+  const from = parseIp(ip);
+  if (!target.service) return [`kubectl get pods -A -o wide   # and use an address of ${from.family}`];
+  const { service, port } = target.service;
+  const has = service.ports.some(({ family }) => family === from.family);
+  return has
+    ? [asking(`svc/${service.name}:${port.port}`, { from, protocol: port.protocol }, knowledge)]
+    : [editing(service.name, 'spec.ipFamilyPolicy: PreferDualStack')];
+}
+
+function podClient(
+  ip: string,
+  { target, knowledge }: Pick<Asked, 'target' | 'knowledge'>,
+  node: NodeView,
+  report: Report,
+): Client | undefined {
   const all = node.podsAt(ip);
   const [pod] = all;
   const { inside, outside, seenAs } = pod!;
@@ -124,6 +142,7 @@ function podClient(ip: string, target: Target, node: NodeView, report: Report): 
     report.fail('source', {
       code: 'duplicate-ip',
       text: `${all.length} pods of this node have ${ip}: ${all.map(({ netns }) => netns).join(', ')}`,
+      remedy: whoHas(ip, knowledge),
     });
     return undefined;
   }
@@ -210,6 +229,7 @@ function outsideClient(
     report.fail('source', {
       code: 'way-back',
       text: `${formatIp(ip)} is a broadcast address, from which nobody connects`,
+      remedy: [`ip route get ${formatIp(ip)}`],
     });
     return undefined;
   }

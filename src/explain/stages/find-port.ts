@@ -3,6 +3,8 @@ import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
+import { asking, editing, showingService } from './commands.ts';
+import { keyOf } from './endpoints.ts';
 import type { Finding, Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
 import { twinOf } from './twin.ts';
@@ -27,7 +29,7 @@ export function findPort(
   const fits = service.ports.filter((port) => port.family === family && hasPort(port, wanted, via === 'node-port'));
   const { protocol } = question;
   const port = fits.find((one) => one.protocol === (protocol ?? 'TCP')) ?? (protocol ? undefined : fits[0]);
-  if (!port) return withoutPort(question, destination, family, report);
+  if (!port) return withoutPort(question, knowledge, destination, family, report);
   const ip = addressFor(port, knowledge, destination, node);
   if ('text' in ip) return withoutNodePort(question, knowledge, destination, ip, node, report);
   const shown = via === 'cluster-ip' ? '' : `, by its ${inWords(via)}`;
@@ -55,11 +57,12 @@ function familyFor(
     const text = isServed
       ? `${service.name} is ${[...has].join(' and ')} only, asked was ${asked}`
       : `${asked} is not served on this node`;
-    return { code: 'family', text };
+    const remedy = isServed ? editing(service.name, 'spec.ipFamilyPolicy: PreferDualStack') : knowledge.commands.status;
+    return { code: 'family', text, remedy: [remedy] };
   }
   const [problem] = service.problems;
   const text = `no port of ${service.name} is served here${problem ? `: ${problem}` : ''}`;
-  return { code: 'not-for-us', text };
+  return { code: 'not-for-us', text, remedy: [showingService(service.name)] };
 }
 
 /**
@@ -89,6 +92,7 @@ function withoutNodePort(
 /** The Service has no such port. At an address that it shares with others (external IP, VIP) somebody else may. */
 function withoutPort(
   { protocol = 'TCP' }: Question,
+  knowledge: Knowledge,
   { service, via, address, port: wanted }: ServiceDestination,
   family: IpFamily,
   report: Report,
@@ -102,8 +106,10 @@ function withoutPort(
   }
   const text = `${service.name} has no port ${number}; it has ${service.portList.join(', ')}`;
   const other = service.ports.find((port) => port.family === family);
-  const remedy = other && [`use port ${other.port}/${other.protocol.toLowerCase()}`];
-  report.fail('service', { code: 'no-such-port', text, ...(remedy && { remedy }) });
+  const remedy = other
+    ? asking(`svc/${service.name}:${other.port}`, { protocol: other.protocol }, knowledge)
+    : showingService(service.name);
+  report.fail('service', { code: 'no-such-port', text, remedy: [remedy] });
   return undefined;
 }
 
@@ -117,10 +123,26 @@ function addressFor(
   const { family } = port;
   if (address === null && via !== 'node-port') return parseIp(port.clusterIp);
   const ip = address === null ? ownAddress(knowledge, family, node) : parseIp(address);
-  if (!ip) return { code: 'family', text: `this node has no ${family} address` };
+  if (!ip) {
+    const text = `this node has no ${family} address`;
+    return { code: 'family', text, remedy: [`kubectl get node ${knowledge.node.name} -o yaml   # status.addresses`] };
+  }
   if (via !== 'node-port' || isNodePortAddress(knowledge, family, formatIp(ip))) return ip;
   const text = `NodePorts do not answer at ${formatIp(ip)}: --nodeport-addresses leaves it out`;
-  return { code: 'nodeport-address', text };
+  return { code: 'nodeport-address', text, remedy: whereServed(knowledge, port) };
+}
+
+/** Asks for a NodePort where it is served, or for why it is served nowhere. */
+export function whereServed(
+  knowledge: Knowledge,
+  { family, nodePort, protocol }: Pick<KnownPort, 'family' | 'nodePort' | 'protocol'>,
+): readonly string[] {
+  const served = knownFamily(knowledge, family)?.nodePortAddresses ?? 'all';
+  const own = served === 'all' ? ownAddress(knowledge, family, undefined) : undefined;
+  const [address = own && formatIp(own)] = served === 'all' ? [] : served;
+  if (address === undefined)
+    return [`${knowledge.commands.status}   # --nodeport-addresses names no address of this node`];
+  return [asking(keyOf(address, nodePort), { protocol }, knowledge)];
 }
 
 /** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */

@@ -3,6 +3,7 @@ import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
+import { showingService } from './commands.ts';
 import { keyOf } from './endpoints.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
 import type { Finding, Report } from './report.ts';
@@ -109,7 +110,7 @@ function nameOf(destination: Refused): string {
 
 /** Of a number that rules map to nobody, and at which no process of the node listens. */
 function noNodePort(port: number): Finding {
-  return { code: 'no-such-port', text: `no Service has the NodePort ${port}` };
+  return { code: 'no-such-port', text: `no Service has the NodePort ${port}`, remedy: ['kubectl get services -A'] };
 }
 
 function refuse(destination: Refused, { commands }: Knowledge, report: Report): void {
@@ -133,6 +134,7 @@ function refuse(destination: Refused, { commands }: Knowledge, report: Report): 
       report.cannotTellFor('service', {
         code: 'not-for-us',
         text: `${destination.name} is not served here: ${destination.why}`,
+        remedy: [showingService(destination.name)],
       });
       return;
     case 'no-node-port':

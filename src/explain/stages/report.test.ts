@@ -17,7 +17,7 @@ function joined(look: { first?: (report: Report) => void; other?: (report: Repor
 }
 
 const drops = (report: Report) =>
-  report.failEndpoint('route', ADDRESS, { code: 'foreign-drop', text: 'a rule drops it' });
+  report.failEndpoint('route', ADDRESS, { code: 'foreign-drop', text: 'a rule drops it', remedy: [] });
 
 it('works where both ways work, and fails where both fail', () => {
   expect(joined({})).toMatchObject({ verdict: 'works' });

@@ -2,7 +2,6 @@ import {
   ANSWER_SCHEMA,
   type Answer,
   type AnswerEndpoint,
-  CAUSES,
   type CauseCode,
   CODES_PAGE,
   type Evidence,
@@ -18,8 +17,8 @@ import {
 export interface Finding {
   readonly code: CauseCode;
   readonly text: string;
-  /** Command lines or sentences, the first one first. @default that of the code */
-  readonly remedy?: readonly string[];
+  /** Command lines, or sentences where none can be told, the first one first. */
+  readonly remedy: readonly string[];
 }
 
 interface EndpointState {
@@ -256,7 +255,7 @@ export class Report {
       also,
       warnings: this.#warnings,
       seen: [],
-      remedy: [...new Set(finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : asked)],
+      remedy: [...new Set(finding ? finding.remedy : asked)],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };

@@ -59,7 +59,7 @@ it('tells who changed the table that decides, or lately ours, the newest first',
     { source: 'nftables', object: 'inet fence gate rule 7', value: 'drop' },
     { source: 'conntrack', object: 'ip other x', value: '' },
   ];
-  report.fail('rules', { code: 'foreign-drop', text: 'x' }, evidence);
+  report.fail('rules', { code: 'foreign-drop', text: 'x', remedy: [] }, evidence);
   const changes = [
     change('a', 'inet fence', 'gate'),
     change('b', 'inet fences', 'gate'),

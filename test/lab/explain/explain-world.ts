@@ -20,6 +20,19 @@ export interface Said {
   readonly exitCode: number;
 }
 
+/** A question without flags, and what was answered. */
+export interface LastAsked {
+  readonly destination: string;
+  readonly from: string;
+  readonly answer: Answer;
+}
+
+/** What can be run where it is told. */
+const COMMAND =
+  /^(on \S+( node)?: nodeplane|nodeplane|nsenter|ip|bridge|ss|sysctl|modprobe|conntrack|nft|ip6?tables-legacy|kubectl|ipvsadm|tc) /;
+/** What mends these may be no command: the agent's or the plugin's configuration, which is not in one place. */
+const OF_CONFIGURATION: ReadonlySet<string | null> = new Set(['ingress-policy', 'way-back']);
+
 /** The target port of all Services. */
 export const TARGET = 8080;
 
@@ -37,6 +50,7 @@ export class ExplainWorld {
   readonly far: Pod = this.other.addPod('far');
   readonly manifests = join(this.lab.folder, 'manifests');
   agent: Agent | undefined;
+  lastAsked: LastAsked | undefined;
 
   constructor() {
     mkdirSync(this.manifests);
@@ -97,6 +111,7 @@ export class ExplainWorld {
   async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
     if (flags.length === 0) {
       const [answer] = await this.askHere([{ destination, source: from }]);
+      this.lastAsked = { destination, from, answer: answer! };
       return answer!;
     }
     const { stdout, stderr, exitCode } = await this.command(
@@ -151,6 +166,8 @@ function answerIn({ stdout, stderr, exitCode }: Said): Answer {
   expect(stderr).toBe('');
   const answer = JSON.parse(stdout) as Answer;
   expect(exitCode).toBe({ works: 0, fails: 1, partly: 1, unknown: 2 }[answer.verdict]);
+  const [remedy] = answer.remedy;
+  if (remedy !== undefined && !OF_CONFIGURATION.has(answer.code)) expect(remedy).toMatch(COMMAND);
   return answer;
 }
 

@@ -100,7 +100,7 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
     async (destination) => {
       const answer = await world.ask(destination, client.ip());
       expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', code: 'not-for-us' });
-      expect(answer.remedy).toEqual([expect.stringContaining('targetPort')]);
+      expect(answer.remedy).toEqual([`kubectl -n shop get service ${destination.slice('svc/shop/'.length)} -o yaml`]);
       // To where the name of the headless one leads.
       expect(await answers(web.ip(), TARGET)).toBe(true);
     },

@@ -1,13 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Answer } from '../../../src/explain/index.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
-import { builtProgram } from '../programs.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
-import { answers, Faults } from './faults.ts';
+import { answers, Faults, paste as pasteIn } from './faults.ts';
 
 // What is told as a remedy, pasted as it is into a shell of the node.
 
@@ -47,14 +45,7 @@ afterAll(async () => {
   removeAll();
 });
 
-/** @returns what it printed; it has succeeded */
-function paste(line: string): string {
-  const path = `${dirname(builtProgram('nodeplane'))}:${process.env.PATH}`;
-  const args = ['netns', 'exec', node.namespace.name, 'bash', '-c', line];
-  const { status, stdout, stderr } = spawnSync('ip', args, { encoding: 'utf8', env: { ...process.env, PATH: path } });
-  expect(status, `${line}: ${stderr}`).toBe(0);
-  return stdout;
-}
+const paste = (line: string) => pasteIn(node, line);
 
 /** All lines run, and the question is answered otherwise then. */
 async function mends({ remedy }: Answer, vip: string, from = client): Promise<void> {

@@ -1,7 +1,8 @@
-import { formatIp, shellWord } from '../../../core/index.ts';
+import { formatIp } from '../../../core/index.ts';
 import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
+import { runIn } from '../commands.ts';
 import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 
@@ -29,5 +30,5 @@ export function isItself(pod: LocalPod, { ip }: Target, node: NodeView): boolean
 export function loopbackDown(node: NodeView, netns?: string): Finding | undefined {
   if (node.isLoopbackUp(netns)) return undefined;
   const text = `lo of this ${netns ? 'pod' : 'node'} is down, by which it sends to its own addresses`;
-  return { code: 'link-down', text, remedy: [`${netns ? `nsenter --net=${shellWord(netns)} ` : ''}ip link set lo up`] };
+  return { code: 'link-down', text, remedy: [runIn(netns, 'ip link set lo up')] };
 }

@@ -9,6 +9,8 @@ import { lookAtLater } from './later.ts';
 import { ANY_PORT, originOf } from './later-walks.ts';
 import { untrackedByIpvs } from './untracked.ts';
 
+const MASQUERADED = 'let agents masquerade the connection: --masquerade-all, or --cluster-cidr with the range of pods';
+
 /** Whether answers come back through this node, where they are translated back, and through the rules of others. */
 export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { client, target } = asked;
@@ -21,7 +23,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       report.failEndpoint('way back', goal.address, {
         code: 'way-back',
         text: untracked ? `${text}: ${untracked.text}` : text,
-        ...(untracked && { remedy: untracked.remedy }),
+        remedy: untracked?.remedy ?? [MASQUERADED],
       });
       continue;
     }
@@ -31,7 +33,8 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
     }
     if (comesAsItself(goal, node)) {
       const text = `${goal.address} gets packets that seem to come from itself, which nobody takes`;
-      report.failEndpoint('way back', goal.address, { code: 'way-back', text });
+      const remedy = [`nft list ruleset | grep -F ${formatIp(goal.ip)}   # by a rule that masquerades or has "snat"`];
+      report.failEndpoint('way back', goal.address, { code: 'way-back', text, remedy });
       continue;
     }
     const manyHomed = client.kind === 'node' && target.protocol === 'SCTP' ? untrackedByIpvs(goal, node) : undefined;

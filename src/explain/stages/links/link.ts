@@ -4,6 +4,7 @@ import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink
 import { bridgeSetting, type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
+import { runIn, whoHas } from '../commands.ts';
 import { loopbackDown } from '../here/itself.ts';
 import { lookAtPeer } from '../peer.ts';
 import { deaf } from '../pods/asked-for.ts';
@@ -43,7 +44,12 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
       // Whoever is found may serve.
       if (pods.some(({ netns }) => isHeardAt(goal, target.protocol, node, netns)))
         report.cannotTellEndpoint('link', goal.address, `${shared}; which of them gets what comes is not known`);
-      else report.failEndpoint('link', goal.address, { code: 'duplicate-ip', text: shared });
+      else
+        report.failEndpoint('link', goal.address, {
+          code: 'duplicate-ip',
+          text: shared,
+          remedy: whoHas(text, asked.knowledge),
+        });
       continue;
     }
     const [pod] = pods;
@@ -191,7 +197,8 @@ export function settles({ outside, seenAs }: LocalPod): string | undefined {
 /** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
 export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
   if (!inside.up) {
-    const remedy = `nsenter --net=${shellWord(netns)} ip link set ${shellWord(inside.name)} up   # its routes are gone with it: better delete the pod`;
+    const set = runIn(netns, `ip link set ${shellWord(inside.name)} up`);
+    const remedy = `${set}   # its routes are gone with it: better delete the pod`;
     return { code: 'link-down', text: `${inside.name} in the pod ${ip} is down`, remedy: [remedy] };
   }
   const down = [outside!, seenAs!].find(({ up }) => !up);

@@ -2,6 +2,7 @@ import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes, shellWord } f
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
+import { runIn } from '../commands.ts';
 import {
   deafPod,
   isFixed,
@@ -93,7 +94,7 @@ function takenForOther(
   if (isUnknown(entry) || sameBytes(entry!.lladdr, owner.address)) return undefined;
   return {
     text: `the pod ${ip} takes ${formatMac(entry!.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`,
-    remedy: [`nsenter --net=${shellWord(netns)} ip neigh del ${formatIp(hop)} dev ${shellWord(inside.name)}`],
+    remedy: [runIn(netns, `ip neigh del ${formatIp(hop)} dev ${shellWord(inside.name)}`)],
   };
 }
 

@@ -10,6 +10,7 @@ import {
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
+import { runIn } from '../commands.ts';
 import { showingRules } from '../place.ts';
 
 // Who has an address: how this node and its pods are asked for that on their links (ARP, neighbour discovery), and whether they answer.
@@ -35,16 +36,15 @@ export function isUnknown(entry: Neighbour | undefined): boolean {
 /** Values of net.ipv4.conf.*.arp_ignore (Documentation/networking/ip-sysctl.rst); those not named here ignore nothing. */
 export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, all: 8 } as const;
 
-/** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
-export function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string): Pick<Unheard, 'text' | 'remedy'> {
-  const set = `ip link set ${shellWord(name)} arp on`;
+/** A link without ARP. @param netns of a pod. @default this node's */
+export function deaf({ name }: Pick<Link, 'name'>, whose: string, netns?: string): Pick<Unheard, 'text' | 'remedy'> {
   const text = `${name} in ${whose} neither asks nor answers who has an address (NOARP)`;
-  return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
+  return { text, remedy: [runIn(netns, `ip link set ${shellWord(name)} arp on`)] };
 }
 
 /** A pod whose own link is without ARP. */
 export function deafPod({ ip, netns, inside }: LocalPod): Pick<Unheard, 'text' | 'remedy'> {
-  return deaf(inside, `the pod ${ip}`, `nsenter --net=${shellWord(netns)}`);
+  return deaf(inside, `the pod ${ip}`, netns);
 }
 
 /**
@@ -186,7 +186,7 @@ function ignored(
   if (!isIgnored) return undefined;
   const text = `nobody answers ARP for ${formatIp(address)}: arp_ignore is ${value} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
   const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 ${shellWord(settingName(`net/ipv4/conf/${name}/arp_ignore`))}=0`;
-  return { text, remedy: [netns ? `nsenter --net=${shellWord(netns)} ${set}` : set], lasts };
+  return { text, remedy: [runIn(netns, set)], lasts };
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
 import { RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
+import { runIn } from '../commands.ts';
 import { isOfNode } from './asked-for.ts';
 
 // The routes within pods, and routes that lead to somebody who would have to send the packets on.
@@ -44,7 +45,7 @@ export function refusedByPod(
 ): (Refused & { readonly isLost: boolean }) | undefined {
   const out = node.routeIn(pod, packets);
   const [own, to] = [formatIp(packets.source), formatIp(packets.destination)];
-  const remedy = [`nsenter --net=${shellWord(pod.netns)} ip route get ${to}`];
+  const remedy = [runIn(pod.netns, `ip route get ${to}`)];
   if (out.kind === 'refused')
     return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
   const { type, outInterface } = out.route;
@@ -119,9 +120,7 @@ export function untakenByPod(
   if (answer.kind === 'route' && answer.route.type === RTN_LOCAL) return undefined;
   const [from, own] = [formatIp(source), formatIp(destination)];
   const why = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
-  const remedy = [
-    `nsenter --net=${shellWord(pod.netns)} ip route get ${own} from ${from} iif ${shellWord(pod.inside.name)}`,
-  ];
+  const remedy = [runIn(pod.netns, `ip route get ${own} from ${from} iif ${shellWord(pod.inside.name)}`)];
   return {
     text: `the pod ${own} does not take packets from ${from} (${why}): its rules, its routes or rp_filter`,
     remedy,

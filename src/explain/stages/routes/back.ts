@@ -80,7 +80,8 @@ function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: 
   const anew = node.route({ destination: client.ip, source: target.ip, flow });
   if (anew.kind !== 'refused') return true;
   const text = `there is no route for answers from ${formatIp(target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
-  report.failEndpoint('route', address, { code: 'way-back', text });
+  const remedy = [`ip route get ${formatIp(client.ip)} from ${formatIp(target.ip)}`];
+  report.failEndpoint('route', address, { code: 'way-back', text, remedy });
   return false;
 }
 
@@ -141,7 +142,8 @@ function refusedBack(
 ): Finding {
   const to = client.ip;
   if (plain.kind === 'refused') {
-    return { code: 'way-back', text: `there is no route back to ${formatIp(to)} (${plain.errno})` };
+    const text = `there is no route back to ${formatIp(to)} (${plain.errno})`;
+    return { code: 'way-back', text, remedy: [`ip route get ${formatIp(to)}`] };
   }
   const stopped = forwardingOff(ip, inInterface, node);
   if (stopped !== undefined) return notForwarded(stopped);

@@ -155,7 +155,11 @@ function isToAll({ target }: Asked, { ip, address }: Goal, node: NodeView, repor
   const text = `${formatIp(ip)} is a broadcast address`;
   if (target.protocol === 'UDP') report.doubt(`${text}: who answers is not known`, 'route');
   else
-    report.failEndpoint('route', address, { code: 'no-peer-route', text: `${text}, with which nobody is connected` });
+    report.failEndpoint('route', address, {
+      code: 'no-peer-route',
+      text: `${text}, with which nobody is connected`,
+      remedy: [`ip route get ${formatIp(ip)}`],
+    });
   return true;
 }
 

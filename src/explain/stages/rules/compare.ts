@@ -7,7 +7,7 @@ import { keyOf, type Planned } from '../endpoints.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, removing } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
-import { tellDrift } from './drift.ts';
+import { repairing, tellDrift } from './drift.ts';
 import { failWay, refusalText } from './ends.ts';
 import { keptOutOfTracking } from './kept-out.ts';
 import { isOwnPolicy } from './own-policy.ts';
@@ -97,7 +97,7 @@ function tellExtra(compared: Compared, difference: Difference): void {
     const { affinitySeconds } = asked.target.service!.port;
     const who = `affinity holds ${formatIp(asked.client.ip)} at ${extra[0]}`;
     const text = `${who}, which is no endpoint in use any more (for up to ${affinitySeconds} s)`;
-    report.fail('rules', { code: 'affinity', text });
+    report.fail('rules', { code: 'affinity', text, remedy: repairing(asked.knowledge) });
     return;
   }
   const other = ways

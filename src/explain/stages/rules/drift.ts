@@ -2,9 +2,9 @@ import { knownFamily } from '../../knowledge/index.ts';
 import type { Asked } from '../asked.ts';
 import type { Finding, Report } from '../report.ts';
 
-/** Shows who changed rules. */
-export function whoChangedThem({ commands }: Asked['knowledge']): string {
-  return `${commands.status}   # the agent repairs it; look who changed it`;
+/** Has the agent write what differs, which it does at its next look anyway, and shows who made it differ. */
+export function repairing({ commands }: Asked['knowledge']): readonly string[] {
+  return [`${commands.diff} --repair`, `${commands.status}   # who changed it`];
 }
 
 /** A change is written within a second when nothing is in the way. */
@@ -32,5 +32,5 @@ export function tellDrift(
   } else if (changedSecondsAgo !== null && changedSecondsAgo < JUST_NOW_SECONDS) {
     const when = `${name} changed ${changedSecondsAgo.toFixed(1)} s ago and is being written`;
     report.cannotTell('rules', `${text}; ${when}`);
-  } else tell({ code: 'drift', text, remedy: [whoChangedThem(knowledge)] });
+  } else tell({ code: 'drift', text, remedy: repairing(knowledge) });
 }

@@ -4,7 +4,7 @@ import type { Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, removing, showing, tableOf } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
-import { whoChangedThem } from './drift.ts';
+import { repairing } from './drift.ts';
 import { byOwnPolicy, isOwnPolicy } from './own-policy.ts';
 import { deciders, goalOf, isRefused, type Way } from './ways.ts';
 
@@ -133,9 +133,9 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
   if (policy) return policy;
   if (isOurs(last, knowledge.mode)) {
     if (walk.steps.every(({ chain }) => chain.name !== OF_CLUSTER_IPS))
-      return { code: 'drift', text, remedy: [whoChangedThem(knowledge), ...remedy] };
+      return { code: 'drift', text, remedy: [...repairing(knowledge), ...remedy] };
     const why = `no Service has the address ${formatIp(target.ip)}: ${text}`;
-    return { code: 'no-such-port', text: why, remedy: ['kubectl get services -A   # and use an address of one'] };
+    return { code: 'no-such-port', text: why, remedy: ['kubectl get services -A'] };
   }
   if (isOldProxy(last, knowledge.mode)) return { code: 'old-proxy', text, remedy: removing(last, knowledge.mode) };
   const wasTranslated = walk.packet.ends.destination.equals(target.ip.bytes) === false;

@@ -1,4 +1,3 @@
-import { CAUSES } from '../../answer/index.ts';
 import type { Step } from '../../walk/index.ts';
 import type { Asked } from '../asked.ts';
 import { showing } from '../place.ts';
@@ -8,6 +7,8 @@ import type { Finding } from '../report.ts';
 const INGRESS = { table: 'nodeplane-cni', chain: 'ingress-policy' } as const;
 /** Of routes to other nodes, one chain for each family: src/routes/rules/encryption-chains.ts. */
 const ENCRYPTED = { table: 'nodeplane-routes', chain: /^encrypted-only-/ } as const;
+
+const OPEN = 'set "ingressPolicy" to "open" in the CNI configuration of either, and make its pod anew';
 
 /** Whether a rule of ours drops packets because that is what was configured. What drops packets of Services is compared with the plan. */
 export function isOwnPolicy(step: Step): boolean {
@@ -25,7 +26,7 @@ export function byOwnPolicy(step: Step, text: string, { commands }: Asked['knowl
     return {
       code: 'ingress-policy',
       text: `${why}: ${text}`,
-      remedy: [CAUSES['ingress-policy'].remedy, showing(step)],
+      remedy: [OPEN, showing(step)],
     };
   }
   if (!isEncryptedOnly(step)) return undefined;

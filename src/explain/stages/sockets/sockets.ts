@@ -2,12 +2,17 @@ import { formatIp, isLoopback } from '../../../core/index.ts';
 import { knownFamily } from '../../knowledge/index.ts';
 import { type LocalPod, type NodeView, rivalOf } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
+import { editing, showingListeners } from '../commands.ts';
 import { lookElsewhere } from '../elsewhere.ts';
+import { whereServed } from '../find-port.ts';
 import { bothHave } from '../links/next-hop.ts';
 import { refusedByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { doubtOf, programsSeeing } from './doubts.ts';
 import { fullOf, type Hearing, hearingOf, isHeardAt, show, takes } from './hearing.ts';
+
+/** What a process listens on that hears all. */
+const ANY = { IPv4: '0.0.0.0', IPv6: '::' } as const;
 
 /**
  * Looks whether a process listens where the packets arrive, for endpoints of this node; those of others are another matter.
@@ -62,7 +67,7 @@ function podAt(goal: Goal, protocol: Target['protocol'], node: NodeView): LocalP
 
 /** Why no process hears what comes; undefined: one does. */
 function unheard(asked: Asked, hearing: Hearing, within: LocalPod | undefined, node: NodeView): Finding | undefined {
-  const finding = judge(hearing);
+  const finding = judge(asked, hearing);
   if (!finding) return undefined;
   if (!hearing.pod) return notServedHere(asked, hearing.goal) ?? finding;
   return (within && keptFromService(asked, within, node)) ?? finding;
@@ -78,7 +83,11 @@ function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Findin
     where = served.length > 0 ? `at ${served.slice(0, 3).join(', ')} alone` : `nor at any other ${ip.family} address`;
   }
   const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
-  return { code: 'nodeport-address', text };
+  return {
+    code: 'nodeport-address',
+    text,
+    remedy: whereServed(knowledge, { family: ip.family, nodePort: port, protocol: target.protocol }),
+  };
 }
 
 /** A Service's address that the pod which asks for it has itself. */
@@ -88,24 +97,36 @@ function keptFromService({ target, client }: Asked, pod: LocalPod, node: NodeVie
   return kept?.isLost ? { code: 'pod-route', text: kept.text, remedy: kept.remedy } : undefined;
 }
 
-function judge(hearing: Hearing): Finding | undefined {
-  const { goal, where, listeners, atPort, taking } = hearing;
+function judge({ target }: Asked, hearing: Hearing): Finding | undefined {
+  const { goal, protocol, pod, where, listeners, atPort, taking } = hearing;
   const { ip, port, address } = goal;
+  const { netns } = pod ?? {};
+  const listening = (what: string) => `${showingListeners(protocol, { netns, port })}   # ${what}`;
   const [full, ...others] = fullOf(hearing);
   if (full && others.length === taking.length - 1) {
     const text = `${full.queued} connections wait at ${address} to be accepted, ${full.queueLimit} may`;
-    return { code: 'accept-queue', text };
+    const remedy = [listening('places taken and in all: more instances, or a larger backlog (net.core.somaxconn)')];
+    return { code: 'accept-queue', text, remedy };
   }
   if (taking.length > 0) return undefined;
   if (atPort.length === 0) {
     const elsewhere = listeners.filter((one) => takes(one, ip)).map(show);
     const open = elsewhere.length === 0 ? 'on no port at all' : `but on ${elsewhere.slice(0, 4).join(', ')}`;
-    return { code: 'target-port', text: `nobody listens on ${port} in ${where}, ${open}` };
+    const remedy = [...withTargetPort(target), showingListeners(protocol, { netns })];
+    return { code: 'target-port', text: `nobody listens on ${port} in ${where}, ${open}`, remedy };
   }
   const loopback = atPort.find((one) => isLoopback(one.address));
-  if (loopback) return { code: 'loopback-bound', text: `the process in ${where} listens on ${show(loopback)} alone` };
+  if (loopback) {
+    const text = `the process in ${where} listens on ${show(loopback)} alone`;
+    return { code: 'loopback-bound', text, remedy: [listening(`let it listen on ${ANY[ip.family]}`)] };
+  }
   const text = `the process in ${where} listens on ${atPort.map(show).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
-  return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
+  const code = atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port';
+  return { code, text, remedy: [listening(`let it listen on ${ANY[ip.family]}`)] };
+}
+
+function withTargetPort({ service }: Target): readonly string[] {
+  return service ? [editing(service.service.name, 'spec.ports: the targetPort')] : [];
 }
 
 /** The rules come first: a process of the node that listens there hears nothing, and one may be given the number for a connection. */

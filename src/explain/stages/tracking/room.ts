@@ -1,6 +1,7 @@
 import { formatIp } from '../../../core/index.ts';
 import type { NodeView, PortUse } from '../../node/index.ts';
-import type { Asked, Goal } from '../asked.ts';
+import type { Asked, Goal, Target } from '../asked.ts';
+import { editing } from '../commands.ts';
 import type { Report } from '../report.ts';
 import { isTracked } from './tracked.ts';
 
@@ -87,10 +88,7 @@ function lookAtPorts({ target }: Asked, goals: readonly Goal[], node: NodeView, 
       },
     ];
     const list = `conntrack -L -p ${protocol.toLowerCase()} --reply-src ${formatIp(use.to)} --reply-dst ${formatIp(use.as)}`;
-    const remedy = [
-      `${list}   # who has so many`,
-      'More endpoints, or externalTrafficPolicy: Local, which does not masquerade',
-    ];
+    const remedy = [`${list}   # who has so many`, ...lessMasqueraded(target)];
     const finding = { code: 'snat-ports', remedy } as const;
     if (lasting >= PORTS)
       report.failEndpoint('conntrack', use.address, { ...finding, text: `${text}: new ones are dropped` }, evidence);
@@ -102,4 +100,11 @@ function lookAtPorts({ target }: Asked, goals: readonly Goal[], node: NodeView, 
       );
     else if (all >= PORTS * NEARLY) report.warn('snat-ports', text);
   }
+}
+
+function lessMasqueraded({ service }: Target): readonly string[] {
+  if (!service || service.via === 'cluster-ip') return [];
+  return [
+    editing(service.service.name, 'spec.externalTrafficPolicy: Local, which does not masquerade; or more endpoints'),
+  ];
 }
