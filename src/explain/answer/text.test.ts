@@ -20,7 +20,7 @@ const answer: Answer = {
   also: (['drift', 'mtu', 'hairpin'] as const).map((code) => ({ code, text: long })),
   warnings: (['hints', 'terminating', 'mtu'] as const).map((code) => ({ code, text: long })),
   seen: (['unanswered', 'rules', 'missed'] as const).map((kind) => ({ kind, text: `${kind} ${long}`, secondsAgo: 3 })),
-  remedy: [long, long, long],
+  remedy: ['fix', 'or', 'more'].map((command) => `${command}   # ${long}`),
   notChecked: [long],
   tookMs: 38,
 };
@@ -49,9 +49,20 @@ it('fits narrower terminals, with as much of the cause and of what mends it', ()
 it('cuts nothing where no terminal has to show it, and says in the text what the object says', () => {
   const lines = answerText(answer, { unicode: true });
   expect(lines).not.toContain('...');
-  const text = lines.replace(/\s+/g, ' ');
+  const oneSpaced = (text: string) => text.replace(/\s+/g, ' ');
   const told = [answer.cause, ...answer.path, ...answer.also, answer.remedy[0]!, ...answer.notChecked];
-  for (const one of told) expect(text).toContain(typeof one === 'string' ? one : one.text);
+  for (const one of told) expect(oneSpaced(lines)).toContain(oneSpaced(typeof one === 'string' ? one : one.text));
+});
+
+it('tells commands in one piece, to be pasted, and what is said of them on the next line where it has no room', () => {
+  const command = `nsenter --net=/run/netns/cni-${'0'.repeat(90)} ss -tlnp 'sport = :8080'`;
+  const remedy = [`${command}   # let it listen on ::`, 'ip -6 rule   # short'];
+  const lines = answerText({ ...answer, remedy }, { unicode: true, terminal: 80 }).split('\n');
+  const at = lines.indexOf(`  fix          ${command}`);
+  expect(lines.slice(at + 1, at + 3)).toEqual([
+    '               # let it listen on ::',
+    '  or           ip -6 rule   # short',
+  ]);
 });
 
 it('is ASCII where the terminal has nothing else, with words for the marks', () => {

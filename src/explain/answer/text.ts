@@ -8,6 +8,8 @@ const MOST_CHARACTERS = 200;
 /** Further causes, what was seen before, and warnings: a line each. */
 const MOST_NOTES = 3;
 const LABEL = 11;
+/** Begins what is said of a command. */
+const COMMENT = '   # ';
 
 export interface TextForm {
   /** Whether the terminal shows more than ASCII. */
@@ -49,8 +51,8 @@ export function answerText(answer: Answer, { unicode, verbose = false, terminal 
   ];
   const foot = [
     ...(verbose ? notes : notes.slice(0, MOST_NOTES)).flat(),
-    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, sentence)),
-    ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, most(1))),
+    ...remedy.slice(0, 1).flatMap((text) => pasted(verdict === 'unknown' ? 'ask' : 'fix', text, most(1))),
+    ...remedy.slice(1, 2).flatMap((text) => pasted('or', text, most(1)).slice(0, 1)),
     ...labelled('checked', checkedText(path, tookMs, notChecked), most(verbose ? 10 : 2)),
   ];
   return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;
@@ -74,6 +76,14 @@ interface Room {
 
 function labelled(label: string, text: string, most: Room): string[] {
   return wrap(text, `  ${label.padEnd(LABEL + 2)}`, ' '.repeat(LABEL + 4), most);
+}
+
+/** A command on a line of its own, neither broken nor cut, because it is to be pasted; what is said of it beside it, or on the next line. */
+function pasted(label: string, text: string, most: Room): string[] {
+  const [command = '', ...comment] = text.split(COMMENT);
+  const whole = `  ${label.padEnd(LABEL + 2)}${text}`;
+  if (whole.length <= most.columns || most.lines === Number.POSITIVE_INFINITY || comment.length === 0) return [whole];
+  return [`  ${label.padEnd(LABEL + 2)}${command}`, ...labelled('', `# ${comment.join(COMMENT)}`, most)];
 }
 
 /** The last line is cut, where their number has a bound. */

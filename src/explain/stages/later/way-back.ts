@@ -9,7 +9,7 @@ import { lookAtLater } from './later.ts';
 import { ANY_PORT, originOf } from './later-walks.ts';
 import { untrackedByIpvs } from './untracked.ts';
 
-const MASQUERADED = 'let agents masquerade the connection: --masquerade-all, or --cluster-cidr with the range of pods';
+const MASQUERADED = 'have agents masquerade it: --masquerade-all, or --cluster-cidr with the range of pods';
 
 /** Whether answers come back through this node, where they are translated back, and through the rules of others. */
 export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {

@@ -8,7 +8,7 @@ const INGRESS = { table: 'nodeplane-cni', chain: 'ingress-policy' } as const;
 /** Of routes to other nodes, one chain for each family: src/routes/rules/encryption-chains.ts. */
 const ENCRYPTED = { table: 'nodeplane-routes', chain: /^encrypted-only-/ } as const;
 
-const OPEN = 'set "ingressPolicy" to "open" in the CNI configuration of either, and make its pod anew';
+const OPEN = 'set "ingressPolicy" to "open" in the CNI configuration of either; make its pod anew';
 
 /** Whether a rule of ours drops packets because that is what was configured. What drops packets of Services is compared with the plan. */
 export function isOwnPolicy(step: Step): boolean {

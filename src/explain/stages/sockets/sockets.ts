@@ -4,7 +4,7 @@ import { type LocalPod, type NodeView, rivalOf } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { editing, showingListeners } from '../commands.ts';
 import { lookElsewhere } from '../elsewhere.ts';
-import { whereServed } from '../find-port.ts';
+import { whereServed } from '../find/find-port.ts';
 import { bothHave } from '../links/next-hop.ts';
 import { refusedByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';

@@ -1,13 +1,13 @@
-import { formatIp, parseIp, tryParseIp } from '../../core/index.ts';
-import type { Knowledge } from '../knowledge/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Question } from '../question/index.ts';
-import type { Target } from './asked.ts';
-import { showingService } from './commands.ts';
-import { keyOf } from './endpoints.ts';
+import { formatIp, parseIp, tryParseIp } from '../../../core/index.ts';
+import type { Knowledge } from '../../knowledge/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Question } from '../../question/index.ts';
+import type { Target } from '../asked.ts';
+import { showingService } from '../commands.ts';
+import { keyOf } from '../endpoints.ts';
+import type { Finding, Report } from '../report.ts';
+import { tellNotReady } from '../serving-agent.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
-import type { Finding, Report } from './report.ts';
-import { tellNotReady } from './serving-agent.ts';
 
 /** Finds what is connected to; undefined: there is no such thing, and the report says why. */
 export function findTarget(

@@ -1,7 +1,7 @@
-import { formatIp, type IpFamily } from '../../core/index.ts';
-import type { Knowledge } from '../knowledge/index.ts';
-import type { LocalPod, NodeView } from '../node/index.ts';
-import type { Question } from '../question/index.ts';
+import { formatIp, type IpFamily } from '../../../core/index.ts';
+import type { Knowledge } from '../../knowledge/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Question } from '../../question/index.ts';
 
 /** The pod of this node that a question names as its source, as it is known by its address of another family; undefined: it is none, or has none. */
 export function twinOf(

@@ -1,12 +1,12 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
-import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '../knowledge/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Question } from '../question/index.ts';
-import type { Target } from './asked.ts';
-import { asking, editing, showingService } from './commands.ts';
-import { keyOf } from './endpoints.ts';
-import type { Finding, Report } from './report.ts';
-import { tellNotReady } from './serving-agent.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../../core/index.ts';
+import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '../../knowledge/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Question } from '../../question/index.ts';
+import type { Target } from '../asked.ts';
+import { asking, editing, showingService } from '../commands.ts';
+import { keyOf } from '../endpoints.ts';
+import type { Finding, Report } from '../report.ts';
+import { tellNotReady } from '../serving-agent.ts';
 import { twinOf } from './twin.ts';
 
 type ServiceDestination = Extract<Knowledge['destination'], { readonly kind: 'service' }>;

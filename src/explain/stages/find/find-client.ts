@@ -6,22 +6,22 @@ import {
   isLoopback,
   parseCidr,
   parseIp,
-} from '../../core/index.ts';
-import type { RouteAnswer } from '../../netlink/route/index.ts';
-import { RTN_BROADCAST } from '../../netlink/uapi/index.ts';
-import type { Knowledge, KnownNode } from '../knowledge/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Question } from '../question/index.ts';
-import { homeOfClient, tellServedElsewhere } from './arrival.ts';
-import type { Asked, Client, Target } from './asked.ts';
-import { asking, editing, whoHas } from './commands.ts';
+} from '../../../core/index.ts';
+import type { RouteAnswer } from '../../../netlink/route/index.ts';
+import { RTN_BROADCAST } from '../../../netlink/uapi/index.ts';
+import type { Knowledge, KnownNode } from '../../knowledge/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Question } from '../../question/index.ts';
+import { homeOfClient, tellServedElsewhere } from '../arrival.ts';
+import type { Asked, Client, Target } from '../asked.ts';
+import { asking, editing, whoHas } from '../commands.ts';
+import { isItself } from '../here/itself.ts';
+import { linkDown, settles } from '../links/link.ts';
+import { droppedOutside, strayedFrom } from '../peer.ts';
+import { showingRules } from '../place.ts';
+import { flowOf } from '../pods/routes.ts';
+import type { Report } from '../report.ts';
 import { unknownPod } from './find-target.ts';
-import { isItself } from './here/itself.ts';
-import { linkDown, settles } from './links/link.ts';
-import { droppedOutside, strayedFrom } from './peer.ts';
-import { showingRules } from './place.ts';
-import { flowOf } from './pods/routes.ts';
-import type { Report } from './report.ts';
 import { twinOf } from './twin.ts';
 
 /** Behind which a client may be hidden. */
