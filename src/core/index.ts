@@ -53,6 +53,7 @@ export {
   parseIp,
   specialRange,
   tryParseIp,
+  withPort,
 } from './ip/ip.ts';
 export {
   type IpSpan,

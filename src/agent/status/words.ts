@@ -1,4 +1,4 @@
-import { durationText } from '../../core/index.ts';
+import { durationText, withPort } from '../../core/index.ts';
 import type { EndpointReason, Verdict } from '../../proxy/index.ts';
 import type { EndpointReport, ForeignChange, PortReport, Question, ServiceReport } from './status.ts';
 
@@ -88,7 +88,7 @@ export function ageText({ id, ageSeconds }: Pick<Question, 'id' | 'ageSeconds'>)
 
 /** All addresses that lead to a port: `10.96.0.10:80`, `NodePort 30080`. */
 export function addressTexts(port: PortReport): readonly string[] {
-  const at = (ip: string) => `${ip.includes(':') ? `[${ip}]` : ip}:${port.port}`;
+  const at = (ip: string) => withPort(ip, port.port);
   return [
     at(port.clusterIp),
     ...(port.nodePort === 0 ? [] : [`NodePort ${port.nodePort}`]),

@@ -1,4 +1,4 @@
-import { formatIpPort, type IpAddress, tryParseIp } from '../../core/index.ts';
+import { formatIpPort, type IpAddress, tryParseIp, withPort } from '../../core/index.ts';
 
 /** Where a server listens. */
 export interface BindAddress {
@@ -19,7 +19,7 @@ export function appendPort(text: string, port: number): string {
   const bare = text.replace(/^\[(.*)\]$/, '$1');
   const ip = tryParseIp(bare);
   if (!ip) return text;
-  return ip.family === 'IPv4' ? `${bare}:${port}` : `[${bare}]:${port}`;
+  return withPort(bare, port);
 }
 
 /** `0.0.0.0:10256`, `[::]:10256`. */

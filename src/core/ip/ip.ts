@@ -111,7 +111,12 @@ function isLoopback6(bytes: Uint8Array): boolean {
 
 /** `ip:port`, with IPv6 in brackets: the form kube-proxy sorts and hashes endpoints by. */
 export function formatIpPort(ip: IpAddress, port: number): string {
-  return ip.family === 'IPv4' ? `${formatIp(ip)}:${port}` : `[${formatIp(ip)}]:${port}`;
+  return withPort(formatIp(ip), port);
+}
+
+/** As `formatIpPort`. @param ip as a text without brackets */
+export function withPort(ip: string, port: number | string): string {
+  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
 }
 
 function parseIpv4(text: string): Uint8Array | undefined {

@@ -1,8 +1,15 @@
-import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, parseCidr } from '../../core/index.ts';
+import {
+  cidrContains,
+  formatIp,
+  IP_PROTOCOLS,
+  type IpAddress,
+  ipEquals,
+  parseCidr,
+  withPort,
+} from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client } from './asked.ts';
 import { asking } from './commands.ts';
-import { keyOf } from './endpoints.ts';
 import type { Report } from './report.ts';
 
 /** Discard: no answer is wanted, only that the kernel looks for whoever has the address. */
@@ -48,7 +55,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
   if (owner)
     report.askThere(
-      `on ${owner.name}: ${asking(keyOf(vip, target.port), { from: client.ip, protocol: target.protocol }, knowledge)}`,
+      `on ${owner.name}: ${asking(withPort(vip, target.port), { from: client.ip, protocol: target.protocol }, knowledge)}`,
     );
 }
 
@@ -86,7 +93,7 @@ export function tellServedElsewhere(
   const text = `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`;
   report.stage('source', 'unknown', text);
   report.doubt(text);
-  report.askThere(`on ${home}: ${asking(keyOf(vip, port), { from: client, protocol }, knowledge)}`);
+  report.askThere(`on ${home}: ${asking(withPort(vip, port), { from: client, protocol }, knowledge)}`);
 }
 
 /**

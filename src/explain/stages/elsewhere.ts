@@ -1,7 +1,7 @@
-import { formatIp, type IpAddress, ipEquals, shellWord } from '../../core/index.ts';
+import { formatIp, formatIpPort, type IpAddress, ipEquals, shellWord } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { asking } from './commands.ts';
+import { asking, whoHas } from './commands.ts';
 import { describeWay, nodeOf, strayed } from './peer.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -19,36 +19,76 @@ const HEADERS = { IPv4: 28, IPv6: 48 } as const;
 export function lookElsewhere(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   if (goals.length === 0) return;
   const results = asked.probe ? tryAll(asked, goals, node) : undefined;
+  const others: string[] = [];
   for (const goal of goals) {
     const way = node.wayOut(goal.ip);
     const result = results?.get(goal.address);
-    if (result === undefined) cannotTell(asked, goal, way, node, report);
+    if (result === undefined) others.push(...cannotTell(asked, goal, way, node, report));
     else judge(asked, goal, way, result, node, report);
+  }
+  const canTry = !results && goals.some((goal) => seatOf(asked, goal, node));
+  if (asked.knowledge.live) {
+    for (const command of others.splice(0, 1)) report.askThere(command);
+    if (canTry) report.askThere(probing(asked));
+    for (const command of others) report.askThere(command);
   }
   if (results) return;
   const shown = goals.slice(0, 3).map(({ address }) => address);
   report.notChecked(`processes at ${shown.join(', ')}${goals.length > 3 ? ', ...' : ''}`);
 }
 
-function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, node: NodeView, report: Report): void {
-  const { target, client, knowledge } = asked;
-  const endpoint = target.service?.port.endpoints.find((one) => one.ip === formatIp(goal.ip));
-  if (endpoint?.here) {
-    const text = `${goal.address} runs here by its slice, and no pod with this address was found`;
-    report.cannotTellEndpoint('endpoint', goal.address, text);
-    return;
-  }
-  const where = nodeOf(asked, goal);
+/** @returns commands that show more */
+function cannotTell(
+  asked: Asked,
+  goal: Goal,
+  way: WayOut | undefined,
+  node: NodeView,
+  report: Report,
+): readonly string[] {
+  const { is, show } = whereabouts(asked, goal);
   const strays = way && strayed(asked, goal, way, node);
   const leaves = `${strays ? `${strays.finding.text}; ` : ''}${way ? `${describeWay(way)}; ` : ''}`;
-  const text = `${goal.address} is on ${where ?? 'another node'}: ${leaves}what happens there was not looked at`;
+  const text = `${goal.address} ${is}: ${leaves}what happens there was not looked at`;
   report.cannotTellEndpoint('endpoint', goal.address, text);
-  // Its own agent knows nothing of us: it is asked as we would be for somebody outside.
-  if (knowledge.live) report.askThere(`on ${where ?? 'its node'}: ${commandThere(asked, goal, client.ip)}`);
+  return show;
 }
 
-function commandThere({ target, knowledge }: Asked, goal: Goal, client: IpAddress): string {
-  return asking(goal.address, { from: goal.source ?? client, protocol: target.protocol }, knowledge);
+interface Whereabouts {
+  /** `is on node-2` */
+  readonly is: string;
+  /** `node-2` */
+  readonly who: string;
+  /** Commands that show more. */
+  readonly show: readonly string[];
+}
+
+/** What is known of where an endpoint is that was not found here. */
+function whereabouts(asked: Asked, goal: Goal): Whereabouts {
+  const { target, knowledge } = asked;
+  const ip = formatIp(goal.ip);
+  const endpoint = target.service?.port.endpoints.find((one) => one.ip === ip);
+  const where = nodeOf(asked, goal);
+  const who = where ?? 'its node';
+  const nobody = 'and no pod with this address was found';
+  if (endpoint?.here) return { is: `runs here by its slice, ${nobody}`, who, show: whoHas(ip, knowledge) };
+  if (where === knowledge.node.name) {
+    return { is: `is of the range of this node's pods, ${nobody}`, who, show: whoHas(ip, knowledge) };
+  }
+  const show = [`on ${who}: ${commandThere(asked, goal)}`];
+  if (where !== undefined) return { is: `is on ${where}`, who, show };
+  if (endpoint) return { is: 'is on a node that its slice does not name', who, show };
+  return { is: 'is of no Service, pod or node that is known here', who: 'it', show: [`ip route get ${ip}`] };
+}
+
+/** The same question, with leave to send packets. */
+function probing({ target, client, knowledge }: Asked): string {
+  const { ip, port, protocol } = target;
+  return `${asking(formatIpPort(ip, port), { from: client.ip, protocol }, knowledge)} --probe`;
+}
+
+/** An agent there knows nothing of us: it is asked as we would be for somebody outside. */
+function commandThere({ target, client, knowledge }: Asked, goal: Goal): string {
+  return asking(goal.address, { from: goal.source ?? client.ip, protocol: target.protocol }, knowledge);
 }
 
 /** From where an attempt is made. */
@@ -56,19 +96,20 @@ interface Seat {
   /** Undefined: this node. */
   readonly netns: string | undefined;
   readonly source: IpAddress;
+  readonly protocol: Attempt['protocol'];
 }
 
 /** From where the endpoint sees the connection come; undefined: nobody here can do that. */
-function seatOf({ client }: Asked, { source }: Goal, node: NodeView): Seat | undefined {
+function seatOf({ client, target }: Asked, { source }: Goal, node: NodeView): Seat | undefined {
+  const { protocol } = target;
+  if (protocol === 'SCTP') return undefined;
   const ip = source ?? client.ip;
-  if (client.kind === 'pod' && ipEquals(ip, client.ip)) return { netns: client.pod.netns, source: ip };
-  return node.isOwnAddress(formatIp(ip)) ? { netns: undefined, source: ip } : undefined;
+  if (client.kind === 'pod' && ipEquals(ip, client.ip)) return { netns: client.pod.netns, source: ip, protocol };
+  return node.isOwnAddress(formatIp(ip)) ? { netns: undefined, source: ip, protocol } : undefined;
 }
 
 function tryAll(asked: Asked, goals: readonly Goal[], node: NodeView): ReadonlyMap<string, AttemptResult> {
-  const { protocol } = asked.target;
   const results = new Map<string, AttemptResult>();
-  if (protocol === 'SCTP') return results;
   const groups = new Map<string, { readonly from: Seat; readonly goals: Goal[] }>();
   for (const goal of goals) {
     const from = seatOf(asked, goal, node);
@@ -79,7 +120,8 @@ function tryAll(asked: Asked, goals: readonly Goal[], node: NodeView): ReadonlyM
     group.goals.push(goal);
   }
   for (const { from, goals: group } of groups.values()) {
-    const attempts = group.map(({ ip, port }): Attempt => ({ protocol, source: from.source, ip, port }));
+    const { protocol, source } = from;
+    const attempts = group.map(({ ip, port }): Attempt => ({ protocol, source, ip, port }));
     tryAttempts(from.netns, attempts).forEach((result, index) => {
       results.set(group[index]!.address, result);
     });
@@ -117,8 +159,7 @@ function judge(
 }
 
 function failure(asked: Asked, goal: Goal, way: WayOut | undefined, result: AttemptResult, node: NodeView): Finding {
-  const where = nodeOf(asked, goal) ?? 'its node';
-  const remedy = [`on ${where}: ${commandThere(asked, goal, asked.client.ip)}`];
+  const { who: where, show: remedy } = whereabouts(asked, goal);
   if (result === 'ECONNREFUSED') {
     const text = `the connection was refused: nobody listens on ${goal.port} at ${formatIp(goal.ip)}, or a firewall on the way refuses`;
     return { code: 'target-port', text, remedy };

@@ -1,4 +1,4 @@
-import { cidrContains, formatIp, parseCidr } from '../../core/index.ts';
+import { cidrContains, formatIp, parseCidr, withPort } from '../../core/index.ts';
 import { type KnownEndpoint, type KnownPort, knownFamily } from '../knowledge/index.ts';
 import type { Asked } from './asked.ts';
 import { editing, showingSlices } from './commands.ts';
@@ -29,7 +29,7 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
   for (const endpoint of port.endpoints) {
     const { ip, node, here } = endpoint;
     const reason = byLocal ? endpoint.local : endpoint.cluster;
-    report.addEndpoint({ address: keyOf(ip, endpoint.port), node, here, used: isUsed(endpoint), reason });
+    report.addEndpoint({ address: withPort(ip, endpoint.port), node, here, used: isUsed(endpoint), reason });
   }
   const text = `${used.length} used of ${port.endpointsTotal}${list(used)}${leftOut(port, isUsed, byLocal)}`;
   const behind = knownFamily(knowledge, target.family)?.failing;
@@ -67,10 +67,6 @@ function isInside({ client, target, knowledge }: Asked): boolean {
     default:
       return false;
   }
-}
-
-export function keyOf(ip: string, port: number): string {
-  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
 }
 
 function list(used: readonly KnownEndpoint[]): string {

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withPort } from '../../../src/core/index.ts';
 import { type ApiObject, apiVersionOf, keyOf, RESOURCES, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
 import { discoveryAt } from './discovery.ts';
@@ -57,8 +58,7 @@ export class FakeApiServer {
   }
 
   get url(): string {
-    const host = this.#address.includes(':') ? `[${this.#address}]` : this.#address;
-    return `https://${host}:${this.#port}`;
+    return `https://${withPort(this.#address, this.#port)}`;
   }
 
   /** The authority to trust. */

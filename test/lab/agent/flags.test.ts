@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { type Agent, createLab, type Host, type LabNode, removeAll } from '../lab.ts';
 
 const METRICS = '127.0.0.1:10249';
@@ -61,7 +62,7 @@ it('profiles itself for clients on the node, and for no others', async () => {
   };
   await expect.poll(sampled).toBeGreaterThan(0);
   for (const ip of node.ips) {
-    const url = `http://${ip.includes(':') ? `[${ip}]` : ip}:10249/debug/pprof/heap`;
+    const url = `http://${withPort(ip, 10249)}/debug/pprof/heap`;
     expect(await client.httpGet(url)).toMatchObject({ status: 403 });
     // By way of the node's own address, a client on the node is not told from others.
     expect(await node.httpGet(url)).toMatchObject({ status: 403 });

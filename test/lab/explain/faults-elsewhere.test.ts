@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { makeService } from '../../fakes/service-objects.ts';
 import { nodeObject } from '../../samples/manifests.ts';
 import { type Agent, type LabNode, removeAll } from '../lab.ts';
@@ -14,7 +15,6 @@ const { node, other, far, client, outside } = world;
 const faults = new Faults(world);
 const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
 const [BOTH, LOCAL, NONE] = ['10.96.0.12', '10.96.0.13', '10.96.0.14'];
-const keyOf = (ip: string, port: number) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 const PROBE = { flags: ['--probe'] };
 let agentThere: Agent;
 
@@ -79,7 +79,8 @@ describe('pods by their names', () => {
       verdict: 'unknown',
     });
     expect(question.to).toBe(`pod shop/far-1 (${far.ip()}:8080/tcp)`);
-    expect(remedy).toEqual([`on node-2: nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`]);
+    const there = `nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`;
+    expect(remedy).toEqual([`on node-2: ${there}`, `${there} --probe`]);
     expect(await world.ask('pod/shop/far-1:8080', client.ip(), '--probe')).toMatchObject({ verdict: 'works' });
     expect(await answers(client, far.ip(), 8080)).toBe(true);
   });
@@ -91,7 +92,7 @@ describe('pods by their names', () => {
       });
       expect(question.from).toBe(`pod shop/far-1 (${far.ip(family)})`);
       const told = remedy[0]!.replace('on node-2: nodeplane ', '').split(' ');
-      expect(told).toEqual(['explain', keyOf(VIP[family], 80), '--from', far.ip(family)]);
+      expect(told).toEqual(['explain', withPort(VIP[family], 80), '--from', far.ip(family)]);
       const there = await runIn(other, ...told, '-o', 'json');
       expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'works' });
       expect(await answers(far, VIP[family])).toBe(true);
@@ -130,7 +131,9 @@ describe('nothing is broken', () => {
     const { cause, remedy } = await faults.expectCode(VIP.IPv4, client.ip(), 'cannot-tell', { verdict: 'unknown' });
     expect(cause).toContain(`leaves by vx0 (vxlan) to ${other.ip()}, ${other.ip()} answers on eth0, MTU 1450`);
     const told = `nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`;
-    expect(remedy).toEqual([`on node-2: ${told}`]);
+    const tried = `nodeplane explain ${VIP.IPv4}:80 --from ${client.ip()} --probe`;
+    expect(remedy).toEqual([`on node-2: ${told}`, tried]);
+    expect(await runIn(node, ...tried.split(' ').slice(1))).toMatchObject({ exitCode: 0 });
     const there = await runIn(other, ...told.split(' ').slice(1));
     expect(there, there.stdout).toMatchObject({ exitCode: 0 });
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, type LabNode, removeAll } from '../lab.ts';
 import { type Cluster, createCluster, POD_PORT } from '../routes/cluster.ts';
@@ -36,14 +37,17 @@ const RANGES = {
 } as const;
 
 /** In brackets where they are needed. */
-const withPort = (ip: string, port = POD_PORT) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 
 describe.each(['IPv4', 'IPv6'] as const)('a pod of a node to which there is no route (%s)', (family) => {
   it('is not reached where the network does not know pods: an attempt tells', async () => {
     const [pod, , far] = cluster.pods;
-    const destination = withPort(far.ip(family));
+    const destination = withPort(far.ip(family), POD_PORT);
     const answer = await ask(destination, pod.ip(family));
-    expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', remedy: ['nodeplane routes', expect.anything()] });
+    const tried = `nodeplane explain ${destination} --from ${pod.ip(family)} --probe`;
+    expect(answer, answer.cause).toMatchObject({
+      verdict: 'unknown',
+      remedy: ['nodeplane routes', expect.stringContaining('on node-'), tried],
+    });
     expect(answer.cause).toContain(`${far.ip(family)} is reached by the default route alone`);
     const probed = await ask(destination, pod.ip(family), '--probe');
     expect(probed, probed.cause).toMatchObject({ verdict: 'fails', code: 'no-peer-route' });
@@ -60,10 +64,10 @@ describe.each(['IPv4', 'IPv6'] as const)('a pod of a node to which there is no r
     route('add', range, node);
     try {
       expect(await cluster.ask(pod, far, family)).toContain('saw');
-      const probed = await ask(withPort(far.ip(family)), pod.ip(family), '--probe');
+      const probed = await ask(withPort(far.ip(family), POD_PORT), pod.ip(family), '--probe');
       expect(probed, probed.cause).toMatchObject({ verdict: 'works' });
       expect(await cluster.ask(far, pod, family)).toContain('saw');
-      const back = await ask(withPort(pod.ip(family)), far.ip(family));
+      const back = await ask(withPort(pod.ip(family), POD_PORT), far.ip(family));
       expect(back, back.cause).toMatchObject({ verdict: 'unknown' });
       expect(back.cause).toContain('leave by the default route alone: right only where the network knows pods');
     } finally {
@@ -96,7 +100,7 @@ it.each(['IPv4', 'IPv6'] as const)('a route of somebody else that takes pods awa
   const [node, two] = cluster.nodes;
   const [pod, far] = cluster.pods;
   const ip = far.ip(family);
-  const destination = withPort(ip);
+  const destination = withPort(ip, POD_PORT);
   const { range, metric } = TAKEN[family];
   const told = `the route ${range} via ${router.ip(family)} dev eth0 metric ${metric} takes what is for ${ip}, and is not nodeplane's`;
   expect(await ask(destination, pod.ip(family), '--probe')).toMatchObject({ verdict: 'works', warnings: [] });
@@ -111,7 +115,7 @@ it.each(['IPv4', 'IPv6'] as const)('a route of somebody else that takes pods awa
     expect(probed.cause).toContain(`${told}, whose own would lead to ${two.name} (${two.ip()}`);
     expect(await cluster.ask(pod, far, family)).not.toContain('saw');
     // So it does with answers.
-    const back = await ask(withPort(pod.ip(family)), ip, '--probe');
+    const back = await ask(withPort(pod.ip(family), POD_PORT), ip, '--probe');
     expect(back, back.cause).toMatchObject({ verdict: 'unknown' });
     expect(back.cause).toContain(told);
     expect(await cluster.ask(far, pod, family)).not.toContain('saw');

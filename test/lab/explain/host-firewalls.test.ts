@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import type { Host } from '../lab.ts';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld } from './explain-world.ts';
@@ -89,7 +90,7 @@ describe.each(Object.entries(MODES))('mode %s', (mode, flags) => {
       places.push({ source: host.ip(), host, ip: node.ip(), port: PROCESS, protocol: 'TCP' });
     const told = await world.askHere(
       places.map(({ host, source, ip, port, protocol }) => ({
-        destination: ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`,
+        destination: withPort(ip, port),
         source: host === node ? 'node' : source,
         protocol,
       })),

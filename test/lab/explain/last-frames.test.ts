@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
@@ -23,7 +24,7 @@ afterAll(async () => {
 });
 
 async function ask(source: string, ip: string, port: number, protocol = 'tcp'): Promise<Answer> {
-  const destination = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+  const destination = withPort(ip, port);
   const [answer] = await world.askHere([{ destination, source, protocol }]);
   return answer!;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { formatIp, parseIp } from '../../../src/core/index.ts';
+import { formatIp, parseIp, withPort } from '../../../src/core/index.ts';
 import { masqueradeSource, NodeView } from '../../../src/explain/node/index.ts';
 import { closing } from '../../../src/netlink/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
@@ -145,9 +145,7 @@ it.each<[string, () => void, Host, string, 'works' | 'fails']>([
 ])('%s', async (_, begin, from, to, told) => {
   begin();
   world.run('conntrack', '-F');
-  const [answer] = await world.askHere([
-    { destination: to.includes(':') ? `[${to}]:80` : `${to}:80`, source: from === node ? 'node' : from.ip() },
-  ]);
+  const [answer] = await world.askHere([{ destination: withPort(to, 80), source: from === node ? 'node' : from.ip() }]);
   expect(await answers(from, to, 80)).toBe(told === 'works');
   expect(answer!.verdict, answer!.cause).toBe(told);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { diffHere } from '../diff-here.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { type Host, removeAll } from '../lab.ts';
@@ -60,7 +61,7 @@ const TRIED6: readonly Tried[] = [client, web2, web, node].map((from) => ({ from
 /** What is said, and what is so, of each of them. */
 async function compare(tried: readonly Tried[]): Promise<void> {
   const questions = tried.map(({ from, ip, port, protocol = 'TCP' }) => ({
-    destination: ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`,
+    destination: withPort(ip, port),
     source: from === node ? 'node' : from.ip(ip.includes(':') ? 'IPv6' : 'IPv4'),
     protocol: protocol.toLowerCase(),
   }));

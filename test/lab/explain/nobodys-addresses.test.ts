@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
-// Addresses that are of all hosts of a link, or of every host.
+// Addresses that are of all hosts of a link, of every host, or of nobody who is known.
 
 const world = new ExplainWorld();
 const faults = new Faults(world);
@@ -79,4 +80,29 @@ it('a loopback address is no source of what goes to an endpoint', async () => {
   expect(kind).not.toBe('answered');
   const { cause } = await faults.expectCode(`${here.ip}:${here.port}`, '127.0.0.1', 'no-peer-route');
   expect(cause).toContain('a loopback address is no source of what leaves the node');
+});
+
+it.each(['IPv4', 'IPv6'] as const)(
+  'of an address that no pod of the range has, pods and leases are shown (%s)',
+  async (family) => {
+    const ip = family === 'IPv4' ? '10.244.1.222' : 'fd00:10:244:1::dead';
+    const destination = withPort(ip, TARGET);
+    const { cause, remedy } = await world.ask(destination, client.ip(family));
+    expect(cause).toContain(
+      `${destination} is of the range of this node's pods, and no pod with this address was found`,
+    );
+    expect(remedy.slice(0, 2)).toEqual([`kubectl get pods -A -o wide | grep -wF ${ip}`, expect.any(String)]);
+    expect(await world.ask(destination, client.ip(family), '--probe')).toMatchObject({
+      verdict: 'fails',
+      code: 'neighbour',
+    });
+    expect(await answers(client, ip, TARGET)).toBe(false);
+  },
+);
+
+it('an address elsewhere is of no node that could be asked, and can be tried', async () => {
+  const ip = '203.0.113.77';
+  const { cause, remedy } = await world.ask(`${ip}:53`, client.ip());
+  expect(cause).toContain(`${ip}:53 is of no Service, pod or node that is known here`);
+  expect(remedy).toEqual([`ip route get ${ip}`, `nodeplane explain ${ip}:53 --from ${client.ip()} --probe`]);
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
@@ -52,7 +53,7 @@ it('of a link that is down: one of IPv4 is taken, one of IPv6 that is kept is no
   node.namespace.run('ip', 'link', 'set', 'br9', 'down');
   node.namespace.run('conntrack', '-F');
   for (const [ip, port, works] of cases) {
-    const at = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+    const at = withPort(ip, port);
     const found = await expectNotWrong(at, client, ip, port);
     expect(found.works).toBe(works);
     if (works) expect(found.answer.verdict, found.answer.cause).toBe('works');

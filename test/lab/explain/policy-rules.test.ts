@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import type { CauseCode } from '../../../src/explain/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
@@ -42,7 +43,7 @@ const WAYS = {
 
 async function ask(from: Host, ip: string, port: number) {
   const source = from === node ? 'node' : from.ip(ip.includes(':') ? 'IPv6' : 'IPv4');
-  const destination = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+  const destination = withPort(ip, port);
   const [answer] = await world.askHere([{ destination, source }]);
   return answer!;
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
@@ -12,7 +13,7 @@ const faults = new Faults(world);
 const { node, web, client, outside } = world;
 
 const BY_UDP = { ports: [{ port: 80, protocol: 'UDP' }] } as const;
-const at = (ip: string) => (ip.includes(':') ? `[${ip}]:80` : `${ip}:80`);
+const at = (ip: string) => withPort(ip, 80);
 const [TO_NODE, TO_NODE_6, TO_WEB] = ['10.96.0.20', 'fd00:10:96::20', '10.96.0.21'];
 
 beforeAll(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import { type Host, type Pod, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
@@ -76,7 +77,7 @@ it.each<[string, () => void]>([
   begin();
   world.run('conntrack', '-F');
   const asked = WAYS.map(({ from, ip, port, protocol }) => ({
-    destination: ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`,
+    destination: withPort(ip, port),
     source: from === node ? 'node' : from.ip(ip.includes(':') ? 'IPv6' : 'IPv4'),
     protocol: protocol.toLowerCase(),
   }));

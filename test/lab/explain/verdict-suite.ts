@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withPort } from '../../../src/core/index.ts';
 import type { KubeObject } from '../../../src/kube/index.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
@@ -85,7 +86,7 @@ export function testVerdicts(flags: readonly string[]): void {
   it(`${HEALTHY} healthy connections of every kind`, async () => {
     const asked = healthyCases(HEALTHY).map((one) => ({ ...one, ...placeOf(one, world) }));
     const questions = asked.map(({ from, source, ip, port, protocol }) => ({
-      destination: ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`,
+      destination: withPort(ip, port),
       source: from === 'node' ? 'node' : source,
       protocol: protocol.toLowerCase(),
     }));

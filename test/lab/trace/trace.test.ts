@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceReport } from '../../../src/agent/trace/index.ts';
+import { withPort } from '../../../src/core/index.ts';
 import { watchLog } from '../../../src/netlink/log/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
@@ -218,10 +219,7 @@ describe('in mode nftables', () => {
         [from, lab.node.ip()],
         [from6, lab.node.ip('IPv6')],
       ] as const) {
-        const { status, stdout } = await traced(
-          [source, to.includes(':') ? `[${to}]:5999` : `${to}:5999`, ...flags],
-          async () => {},
-        );
+        const { status, stdout } = await traced([source, withPort(to, 5999), ...flags], async () => {});
         // Pods of one bridge are neighbours: their packets pass the node's rules with br_netfilter alone.
         if (to === server!.ip() && stdout.startsWith('UNKNOWN')) continue;
         expect(stdout).toContain(`; refused with ICMP port-unreachable from ${to} after `);

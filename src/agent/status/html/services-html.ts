@@ -1,4 +1,4 @@
-import { durationText, type Steps } from '../../../core/index.ts';
+import { durationText, type Steps, withPort } from '../../../core/index.ts';
 import type { OwnCommands } from '../own-commands.ts';
 import type { PortReport, ServiceList, ServiceReport } from '../status.ts';
 import { addressTexts, countText, MARKS, secondsBetween, standingOf, traitTexts, VERDICTS, whyText } from '../words.ts';
@@ -67,7 +67,7 @@ ${
   endpoints.length > 0 &&
   html`<table class="endpoints">${endpoints.map(
     (endpoint) =>
-      html`<tr><td class="mark ${endpoint.used ? 'ok' : 'none'}">${endpoint.used ? '✓' : '–'}</td><td><code>${endpoint.address.includes(':') ? `[${endpoint.address}]` : endpoint.address}:${endpoint.port}</code></td><td>${endpoint.here && 'on this node'}</td><td class="faint">${whyText(endpoint)}</td></tr>`,
+      html`<tr><td class="mark ${endpoint.used ? 'ok' : 'none'}">${endpoint.used ? '✓' : '–'}</td><td><code>${withPort(endpoint.address, endpoint.port)}</code></td><td>${endpoint.here && 'on this node'}</td><td class="faint">${whyText(endpoint)}</td></tr>`,
   )}</table>`
 }${more > 0 && html`<p class="faint">and ${more} more</p>`}`;
 }

@@ -1,4 +1,4 @@
-import { durationText, plainText } from '../../../core/index.ts';
+import { durationText, plainText, withPort } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import type { PortReport, ServiceReport, Status } from '../status.ts';
 import { addressTexts, countText, MARKS, secondsBetween, standingOf, traitTexts, VERDICTS, whyText } from '../words.ts';
@@ -65,7 +65,7 @@ function portLines(port: PortReport, connections: PortConnections | undefined): 
   const counts = new Map(connections?.endpoints.map((one) => [one.endpoint, one.connections]));
   const rows = port.endpoints.map((endpoint) => {
     const { address, here, used } = endpoint;
-    const text = `${address.includes(':') ? `[${address}]` : address}:${endpoint.port}`;
+    const text = withPort(address, endpoint.port);
     const open = counts.get(text) ?? 0;
     counts.delete(text);
     const opened = connections ? countText(open, 'connection') : '';

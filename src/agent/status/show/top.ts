@@ -7,6 +7,7 @@ import {
   ipEquals,
   ipProtocolName,
   plainText,
+  withPort,
 } from '../../../core/index.ts';
 import { type Flow, walkFlows } from '../../../netlink/conntrack/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
@@ -98,9 +99,7 @@ export function serviceAt(
 /** The destinations in a table. Every name is text on the terminal. */
 export function topText({ total, translated }: TableUse, destinations: readonly NamedDestination[]): string {
   const rows = destinations.map(({ connections, service, ip, port, protocol }) =>
-    [String(connections), service ?? '(no Service here)', `${ip.includes(':') ? `[${ip}]` : ip}:${port}`, protocol].map(
-      plainText,
-    ),
+    [String(connections), service ?? '(no Service here)', withPort(ip, port), protocol].map(plainText),
   );
   const head = ['CONNECTIONS', 'SERVICE', 'MADE TO', ''];
   const lines = [

@@ -1,10 +1,9 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp, withPort } from '../../../core/index.ts';
 import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import type { Target } from '../asked.ts';
 import { asking, editing, showingService } from '../commands.ts';
-import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 import { tellNotReady } from '../serving-agent.ts';
 import { twinOf } from './twin.ts';
@@ -142,7 +141,7 @@ export function whereServed(
   const [address = own && formatIp(own)] = served === 'all' ? [] : served;
   if (address === undefined)
     return [`${knowledge.commands.status}   # --nodeport-addresses names no address of this node`];
-  return [asking(keyOf(address, nodePort), { protocol }, knowledge)];
+  return [asking(withPort(address, nodePort), { protocol }, knowledge)];
 }
 
 /** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */

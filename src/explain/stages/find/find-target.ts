@@ -1,10 +1,9 @@
-import { formatIp, parseIp, tryParseIp } from '../../../core/index.ts';
+import { formatIp, formatIpPort, parseIp, tryParseIp, withPort } from '../../../core/index.ts';
 import type { Knowledge } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import type { Target } from '../asked.ts';
 import { showingService } from '../commands.ts';
-import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 import { tellNotReady } from '../serving-agent.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
@@ -50,7 +49,7 @@ export function findTarget(
       if (port === null) {
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
         report.cannotTell('service', text);
-        const written = pod === null ? withPort(address) : [`pod/${pod}:PORT`];
+        const written = pod === null ? writtenWithPort(address) : [`pod/${pod}:PORT`];
         for (const one of written) report.askThere(`${knowledge.commands.explain} ${one}`);
         return undefined;
       }
@@ -77,13 +76,10 @@ export function findTarget(
 }
 
 /** How an address is written with a port: one of IPv6 may end with what was meant for its port, without the brackets that wants. */
-function withPort(address: string): string[] {
+function writtenWithPort(address: string): string[] {
   const [, start, end] = /^(.+):(\d+)$/.exec(address) ?? [];
   const meant = tryParseIp(start ?? '');
-  return [
-    ...(meant ? [keyOf(formatIp(meant), Number(end))] : []),
-    address.includes(':') ? `[${address}]:PORT` : `${address}:PORT`,
-  ];
+  return [...(meant ? [formatIpPort(meant, Number(end))] : []), withPort(address, 'PORT')];
 }
 
 /** A port of the node's own address: a process listens there (the kubelet), or rules map it to a pod (`hostPort`). The rules tell. */

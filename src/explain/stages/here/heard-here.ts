@@ -1,8 +1,7 @@
-import { formatIp } from '../../../core/index.ts';
+import { formatIpPort } from '../../../core/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { keyOf } from '../endpoints.ts';
 import { isHeardAt } from '../sockets/hearing.ts';
 
 // Packets that rules leave to this node itself, where a process may listen or not.
@@ -15,7 +14,7 @@ interface Way {
 
 /** Whether a packet to a number that is no NodePort stays for this node, and no process listens there. What drops it besides is not why. */
 export function isNobodys({ target }: Asked, { result, goal }: Way, node: NodeView): boolean {
-  if (result.end.kind === 'cannot tell' || goal?.address !== keyOf(formatIp(target.ip), target.port)) return false;
+  if (result.end.kind === 'cannot tell' || goal?.address !== formatIpPort(target.ip, target.port)) return false;
   return !isHeardAt(goal, target.protocol, node);
 }
 

@@ -1,9 +1,8 @@
-import { formatIp } from '../../../core/index.ts';
+import { formatIpPort } from '../../../core/index.ts';
 import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { runIn } from '../commands.ts';
-import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 
 // What a namespace sends to an address of its own: it goes by its loopback link, and nothing else is met.
@@ -12,7 +11,7 @@ import type { Finding, Report } from '../report.ts';
 export function lookAtItself({ client, target }: Asked, node: NodeView, report: Report): Goal | undefined {
   const { ip, port } = target;
   if (client.kind !== 'pod' || !isItself(client.pod, target, node)) return undefined;
-  const address = keyOf(formatIp(ip), port);
+  const address = formatIpPort(ip, port);
   for (const stage of ['rules', 'route'] as const) report.stage(stage, 'ok', 'the pod sends to itself');
   const down = loopbackDown(node, client.pod.netns);
   if (down) report.fail('link', down);

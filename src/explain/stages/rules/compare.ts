@@ -1,9 +1,9 @@
-import { formatIp } from '../../../core/index.ts';
+import { formatIp, formatIpPort } from '../../../core/index.ts';
 import { knownFamily } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Step } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { keyOf, type Planned } from '../endpoints.ts';
+import type { Planned } from '../endpoints.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, removing } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
@@ -64,7 +64,7 @@ export function compareWithPlan(compared: Compared): void {
 }
 
 function differenceOf({ asked: { target, knowledge }, wanted, ways }: Compared): Difference {
-  const original = keyOf(formatIp(target.ip), target.port);
+  const original = formatIpPort(target.ip, target.port);
   const isTranslated = ({ address }: Goal) => address !== original || wanted.has(original);
   const isUntranslated = ({ goal }: Way) => goal !== undefined && !isTranslated(goal);
   const isOfServices = (step: Step) => isOurs(step, knowledge.mode) && !isOwnPolicy(step);

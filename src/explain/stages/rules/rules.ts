@@ -1,10 +1,10 @@
-import { formatIp, parseIp } from '../../../core/index.ts';
+import { formatIp, formatIpPort, parseIp, withPort } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
 import { type NodeView, startOf } from '../../node/index.ts';
 import type { Packet } from '../../packet/index.ts';
 import { type Walk, walkPacket } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { keyOf, type Planned } from '../endpoints.ts';
+import type { Planned } from '../endpoints.ts';
 import { isNobodys, isTakenHere } from '../here/heard-here.ts';
 import { isUnseen } from '../links/bridge.ts';
 import type { Report } from '../report.ts';
@@ -56,7 +56,7 @@ export function lookAtRules(
     }
     ends.add(`${result.end.kind} ${goal.address}`);
   }
-  const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => keyOf(ip, port)));
+  const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => withPort(ip, port)));
   if (target.unheard && ways.every((way) => isNobodys(asked, way, node))) {
     report.fail('service', target.unheard);
     return [];
@@ -76,7 +76,7 @@ export function lookAtRules(
   const found = withDoubts([...goals.values()]);
   const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;
   // What becomes of connections that go to no endpoint was told, if others do.
-  const original = keyOf(formatIp(target.ip), target.port);
+  const original = formatIpPort(target.ip, target.port);
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
   if (!planned) addLedTo(kept, node, report);
@@ -105,13 +105,13 @@ export function lookForOldWays(asked: Asked, node: NodeView, report: Report): vo
 
 /** The address that was asked for. */
 function goalAt({ target: { ip, port }, client }: Asked): Goal {
-  return { address: keyOf(formatIp(ip), port), ip, port, masqueraded: undefined, source: client.ip, byIpvs: false };
+  return { address: formatIpPort(ip, port), ip, port, masqueraded: undefined, source: client.ip, byIpvs: false };
 }
 
 function plannedGoals(asked: Asked, planned: Planned | undefined): readonly Goal[] {
   if (!planned) return [goalAt(asked)];
   return planned.endpoints.map(({ ip, port }) => ({
-    address: keyOf(ip, port),
+    address: withPort(ip, port),
     ip: parseIp(ip),
     port,
     masqueraded: undefined,

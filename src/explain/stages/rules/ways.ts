@@ -1,8 +1,7 @@
-import { formatIp, ipFromBytes, readBe16, readU32 } from '../../../core/index.ts';
+import { formatIp, formatIpPort, ipFromBytes, readBe16, readU32 } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Goal } from '../asked.ts';
-import { keyOf } from '../endpoints.ts';
 import { placeOf } from '../place.ts';
 
 /** Where the packet ends up on it; undefined: its address is not known. */
@@ -24,7 +23,7 @@ export function goalOf({ packet, steps, end, routedBy, routedFrom }: Walk): Goal
   const tracked = typeof connection === 'object' ? connection : undefined;
   const masqueraded = negate(source.equals((tracked?.original.source ?? source).bytes));
   return {
-    address: keyOf(formatIp(ip), port),
+    address: formatIpPort(ip, port),
     ip,
     port,
     masqueraded,

@@ -1,4 +1,4 @@
-import { addressBits, formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
+import { addressBits, formatIp, formatIpPort, type IpAddress, ipEquals } from '../../../core/index.ts';
 import type { Listener } from '../../../netlink/sock-diag/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Goal, Target } from '../asked.ts';
@@ -81,6 +81,5 @@ export function takes({ address, dual }: Listener, ip: IpAddress): boolean {
 }
 
 export function show({ address, port }: Listener): string {
-  const ip = formatIp(address);
-  return address.family === 'IPv4' ? `${ip}:${port}` : `[${ip}]:${port}`;
+  return formatIpPort(address, port);
 }

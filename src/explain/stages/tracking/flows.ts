@@ -1,9 +1,9 @@
-import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
+import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals, withPort } from '../../../core/index.ts';
 import type { IpvsConnection } from '../../../netlink/ipvs/index.ts';
 import type { CauseCode, Evidence } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { keyOf, type Planned } from '../endpoints.ts';
+import type { Planned } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 
 /** Looks for tracked flows of this client to this destination, which overrule the rules, and for connections of IPVS, which overrule its servers. */
@@ -20,7 +20,7 @@ export function lookAtFlows(
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     // What others follow in a zone of theirs (Open vSwitch), packets without one never meet.
     .filter(({ flow: { original, zone } }) => zone === 0 && ipEquals(original.source, client.ip));
-  const endpoints = planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port));
+  const endpoints = planned?.endpoints.map((endpoint) => withPort(endpoint.ip, endpoint.port));
   const wanted = new Set(endpoints ?? goals.map(({ address }) => address));
   const gone = endpoints ? 'which is no endpoint any more' : 'where no rule leads them any more';
   const connections = node.tracking
@@ -33,7 +33,7 @@ export function lookAtFlows(
   const isMendedByIpvs = goals.length > 0 && goals.every(({ byIpvs, masqueraded }) => byIpvs && masqueraded === false);
   for (const { flow, answered, over } of flows) {
     const { original, reply } = flow;
-    const to = keyOf(formatIp(reply.source), reply.sourcePort);
+    const to = formatIpPort(reply.source, reply.sourcePort);
     const from = formatIpPort(original.source, original.sourcePort);
     const evidence = [
       { source: 'conntrack', object: `${from} -> ${formatIpPort(ip, port)}`, value: `answers from ${to}` },
@@ -111,7 +111,7 @@ function lookAtIpvs(
 ): void {
   const { ip, port, protocol } = target;
   for (const { client, clientPort, server, serverPort, state } of connections) {
-    const to = keyOf(formatIp(server), serverPort);
+    const to = formatIpPort(server, serverPort);
     if (wanted.has(to) || (protocol !== 'UDP' && !state.startsWith('SYN'))) continue;
     const from = formatIpPort(client, clientPort);
     const evidence = [{ source: 'ipvs', object: `${from} -> ${formatIpPort(ip, port)}`, value: `${to}, ${state}` }];

@@ -1,5 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { errorText, formatIp, formatIpPort, ifPresent, ipFromBytes, readBe16 } from '../../../../core/index.ts';
+import {
+  errorText,
+  formatIp,
+  formatIpPort,
+  ifPresent,
+  ipFromBytes,
+  readBe16,
+  withPort,
+} from '../../../../core/index.ts';
 import { listIpvsConnections } from '../../../../netlink/ipvs/index.ts';
 import { Nftables, type NftElement, nftFamily, type SetRef } from '../../../../netlink/nftables/index.ts';
 import { endpointChainName } from '../../../../proxy/iptables/index.ts';
@@ -88,7 +96,7 @@ function readerOfRecentLists(serviceName: string): (port: PortReport) => Affinit
   const ticks = kernelTicks(ifPresent(() => readFileSync('/proc/timer_list', 'utf8')) ?? '', readUptime());
   return (port) =>
     port.endpoints.flatMap(({ address, port: number }) => {
-      const endpoint = `${address.includes(':') ? `[${address}]` : address}:${number}`;
+      const endpoint = withPort(address, number);
       const list = endpointChainName(nameOf(serviceName, port), port.protocol.toLowerCase(), endpoint);
       // Without a list nobody has come yet.
       const clients = recentClients(readRecentList(list) ?? [], port.affinitySeconds, ticks);

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
-import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
-import { errorText, isMapping, NodeplaneError, readGivenFile } from '../../../../core/index.ts';
+import { errorText, isMapping, NodeplaneError, readGivenFile, withPort } from '../../../../core/index.ts';
 import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
 import { directOptions, type KubeCluster, type KubeUser, readKubeconfig } from './kubeconfig-file.ts';
 import { type Environment, proxyOf } from './proxy-environment.ts';
@@ -127,7 +126,7 @@ function clusterIpServer({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_POR
       'KUBERNETES_SERVICE_PORT are not set; give --kubeconfig, or run in a pod';
     throw new NodeplaneError('ERR_CONFIG', message);
   }
-  return `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return `https://${withPort(host, port)}`;
 }
 
 function fromServiceAccount(
