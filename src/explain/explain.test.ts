@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { FakeServiceStore, makeNode, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
-import { atOnce, parseCidr, type Steps } from '../core/index.ts';
+import { atOnce, parseCidr, type Steps, shellWord } from '../core/index.ts';
 import { type NodePlan, Planner } from '../proxy/index.ts';
 import { explain } from './explain.ts';
 import { type Knowledge, type KnowledgeSources, tellKnowledge } from './knowledge/index.ts';
@@ -38,7 +38,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
       routes: 'nodeplane routes',
       explain: 'nodeplane explain',
       diff: 'nodeplane diff',
-      ipam: 'nodeplane ipam',
+      ipamCheck: 'nodeplane ipam check',
     },
     store,
     families: [
@@ -82,7 +82,7 @@ it('says of objects alone what they forbid, and that the rest was not asked', as
 
 it('names commands as this agent is asked', async () => {
   const commands = {
-    ...{ status: '', routes: '', diff: '', ipam: '' },
+    ...{ status: '', routes: '', diff: '', ipamCheck: '' },
     explain: 'nodeplane explain --agent-lock-dir /run/other',
   };
   const [remedy] = (await ask('svc/shop/wbe', { commands })).remedy;
@@ -103,7 +103,7 @@ it.each([
   expect(answer).toMatchObject({
     verdict: 'unknown',
     code: 'cannot-tell',
-    remedy: ways.map((way) => `nodeplane explain ${way}`),
+    remedy: ways.map((way) => `nodeplane explain ${shellWord(way)}`),
   });
   expect(answer.cause).toContain('without a port nothing more can be said');
 });

@@ -50,7 +50,7 @@ export class ExplainPart implements Part {
 
   #sources(): KnowledgeSources {
     const { context, services, recorder, evidence, commands } = this.#options;
-    const { status, routes, explain, diff, ipam } = commands;
+    const { status, routes, explain, diff, ipamCheck } = commands;
     const { config, clock } = context;
     const age = (at: number) => Math.max(0, clock.now() - at) / 1000;
     return {
@@ -77,7 +77,7 @@ export class ExplainPart implements Part {
           problems: (name) => problems?.get(name) ?? [],
         };
       }),
-      commands: { status, routes, explain, diff, ipam },
+      commands: { status, routes, explain, diff, ipamCheck },
       trackingBefore: evidence.countersBefore(),
       seen: tellSeen(evidence, age),
       notServed: (name) => {

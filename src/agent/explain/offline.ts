@@ -1,4 +1,4 @@
-import { atOnce, IP_FAMILIES, NodeplaneError, systemClock } from '../../core/index.ts';
+import { atOnce, IP_FAMILIES, NODE_PATHS, NodeplaneError, shellWord, systemClock } from '../../core/index.ts';
 import {
   type Knowledge,
   parseQuestion,
@@ -16,6 +16,7 @@ import {
   ServiceObjects,
   zoneOf,
 } from '../../proxy/index.ts';
+import { AGENT_ADDRESS, ownCommands } from '../status/own-commands.ts';
 
 const PATIENCE_MS = 15_000;
 /** Of nodes, in place of one that there is none of. */
@@ -80,6 +81,11 @@ export async function readKnowledge(
       };
     }),
   );
+  const { status, routes, diff, ipamCheck } = ownCommands({
+    metrics: AGENT_ADDRESS,
+    lockDir: NODE_PATHS.runDir,
+    argv: [],
+  });
   const sources = {
     nodeName,
     zone: zoneOf(node),
@@ -87,11 +93,11 @@ export async function readKnowledge(
     live: false,
     routes: false,
     commands: {
-      status: 'nodeplane status',
-      routes: 'nodeplane routes',
-      explain: 'nodeplane explain',
-      diff: 'nodeplane diff',
-      ipam: 'nodeplane ipam',
+      status,
+      routes,
+      diff,
+      ipamCheck,
+      explain: `nodeplane explain --manifests ${shellWord(manifests)} --node ${shellWord(nodeName)}`,
     },
     store,
     families,

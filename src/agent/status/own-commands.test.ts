@@ -29,9 +29,10 @@ it.each(['127.0.0.1:11249', '[::1]:10249'])('names the metrics port %s, as the c
 
 it('names the directory of the socket, and the flags by which the agent reads its addresses', () => {
   const argv = ['--config', '/etc/node plane.yaml', '--cni'];
-  const { diff, explain, ipam, preflight } = ownCommands({ ...DEFAULTS, lockDir: '/run/other', argv });
+  const { diff, explain, ipam, ipamCheck, preflight } = ownCommands({ ...DEFAULTS, lockDir: '/run/other', argv });
   expect(diff).toBe('nodeplane diff --agent-lock-dir /run/other');
   expect(explain).toBe('nodeplane explain --agent-lock-dir /run/other');
   expect(ipam).toBe("nodeplane ipam --config '/etc/node plane.yaml' --cni");
+  expect(ipamCheck).toBe("nodeplane ipam check --config '/etc/node plane.yaml' --cni");
   expect(preflight).toBe("nodeplane preflight --config '/etc/node plane.yaml' --cni");
 });

@@ -21,6 +21,7 @@ export interface OwnCommands {
   /** Without a question. */
   readonly explain: string;
   readonly ipam: string;
+  readonly ipamCheck: string;
   readonly preflight: string;
   /** @param name of a Service; all without one */
   services(name?: string): string;
@@ -34,6 +35,7 @@ export function ownCommands({ metrics, lockDir, argv }: AgentWays): OwnCommands 
     diff: `nodeplane diff${inLockDir(lockDir)}`,
     explain: `nodeplane explain${inLockDir(lockDir)}`,
     ipam: withFlags('ipam', argv),
+    ipamCheck: withFlags('ipam check', argv),
     preflight: withFlags('preflight', argv),
     services: (name) => servicesCommand(metrics, name),
   };

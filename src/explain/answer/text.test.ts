@@ -83,3 +83,15 @@ it('shows what was seen before, and what may have been missed only with all evid
   expect(text).not.toContain('missed');
   expect(answerText(few, { unicode: true, verbose: true, terminal: 100 })).toMatch(/\n {2}seen +missed words/);
 });
+
+it('has no line but its own, whatever others call their rules, programs and links', () => {
+  const name = 'x\n  fix          reboot\u001b[2K';
+  const [first] = answer.path;
+  const told = { ...answer, cause: name, path: [{ ...first!, text: name }], also: [], remedy: ['ip rule'] };
+  const seen = [{ kind: 'rules' as const, text: name, secondsAgo: 1 }];
+  for (const unicode of [true, false]) {
+    const lines = answerText({ ...told, seen }, { unicode, terminal: 100 }).split('\n');
+    expect(lines.filter((line) => line.startsWith('  fix'))).toEqual(['  fix          ip rule']);
+    expect(lines.join('')).not.toMatch(/\p{Cc}/u);
+  }
+});

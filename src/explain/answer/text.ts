@@ -1,3 +1,4 @@
+import { plainText } from '../../core/index.ts';
 import type { Answer, FurtherCause, Stage, StageResult } from './answer.ts';
 
 /** Lines are no longer where a terminal is wider, nor where none has to show them. */
@@ -7,6 +8,8 @@ const LEAST_COLUMNS = 40;
 const MOST_CHARACTERS = 200;
 /** Further causes, what was seen before, and warnings: a line each. */
 const MOST_NOTES = 3;
+/** Lines of notes and remedies; what is said of the second remedy is left out beyond that. */
+const MOST_WITH_REMEDIES = 6;
 const LABEL = 11;
 /** Begins what is said of a command. */
 const COMMENT = '   # ';
@@ -26,8 +29,8 @@ const MARKS = {
 } as const satisfies Record<string, Record<StageResult, string>>;
 
 /** The answer for people: one screen of 24 lines and at most 100 columns, and more only when asked for all evidence, or where nothing is cut. */
-export function answerText(answer: Answer, { unicode, verbose = false, terminal }: TextForm): string {
-  const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = answer;
+export function answerText(told: Answer, { unicode, verbose = false, terminal }: TextForm): string {
+  const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = plain(told);
   const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
   const tag = code === null ? '' : `[${code}]`;
   const isCut = terminal !== undefined;
@@ -35,6 +38,7 @@ export function answerText(answer: Answer, { unicode, verbose = false, terminal 
   const fitted = (text: string, room = columns) => (isCut ? cut(text, room) : text);
   const most = (lines: number) => ({ columns, lines: isCut ? lines : Number.POSITIVE_INFINITY });
   const sentence = most(Math.ceil(MOST_CHARACTERS / columns));
+  const comment = most(Math.ceil(MOST_COLUMNS / columns));
   const stageLine = ({ stage, result, text }: Stage) =>
     fitted(`  ${MARKS[unicode ? 'unicode' : 'ascii'][result]} ${stage.padEnd(LABEL)}${text}`);
   const lines = [
@@ -49,13 +53,23 @@ export function answerText(answer: Answer, { unicode, verbose = false, terminal 
     ...seen.filter(({ kind }) => verbose || kind !== 'missed').map(({ text }) => labelled('seen', text, most(1))),
     ...warnings.map((one) => note('note', one)),
   ];
+  const shown = (verbose ? notes : notes.slice(0, MOST_NOTES)).flat();
+  const remedies = [verdict === 'unknown' ? 'ask' : 'fix', 'or'].flatMap((label, index) => {
+    const text = remedy[index];
+    return text === undefined ? [] : [pasted(label, text, comment)];
+  });
+  const isFull = isCut && columns === MOST_COLUMNS && shown.length + remedies.flat().length > MOST_WITH_REMEDIES;
   const foot = [
-    ...(verbose ? notes : notes.slice(0, MOST_NOTES)).flat(),
-    ...remedy.slice(0, 1).flatMap((text) => pasted(verdict === 'unknown' ? 'ask' : 'fix', text, most(1))),
-    ...remedy.slice(1, 2).flatMap((text) => pasted('or', text, most(1)).slice(0, 1)),
+    ...shown,
+    ...remedies.flatMap((one, index) => (index > 0 && isFull ? one.slice(0, 1) : one)),
     ...labelled('checked', checkedText(path, tookMs, notChecked), most(verbose ? 10 : 2)),
   ];
   return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;
+}
+
+/** Names come from objects, links, rules and programs of others: none ends a line. Remedies hold nothing that would (`shellWord`). */
+function plain(answer: Answer): Answer {
+  return JSON.parse(JSON.stringify(answer), (_key, value) => (typeof value === 'string' ? plainText(value) : value));
 }
 
 function checkedText(path: readonly Stage[], tookMs: number, notChecked: readonly string[]): string {

@@ -151,7 +151,7 @@ export interface Knowledge {
   /** Whether routes to other nodes are the agent's work. */
   readonly routes: boolean;
   /** Command lines that ask this agent, to be pasted into a shell; `explain` wants a question. */
-  readonly commands: Readonly<Record<'status' | 'routes' | 'explain' | 'diff' | 'ipam', string>>;
+  readonly commands: Readonly<Record<'status' | 'routes' | 'explain' | 'diff' | 'ipamCheck', string>>;
   /** Empty until the way into the kernel is known. */
   readonly families: readonly KnownFamily[];
   /** What connection tracking had counted a minute or two ago, by the kernel's names; null: nobody looked. */

@@ -120,7 +120,7 @@ function throughWireguard(link: Link, to: IpAddress, facts: WayFacts): Followed 
   const { netlink, family } = openWireguard();
   const device = closing(netlink, () => getWireguard(netlink, family, link.index));
   const peer = mostSpecific(device.peers, to);
-  const show = `wg show ${link.name}`;
+  const show = `wg show ${shellWord(link.name)}`;
   const lost = (text: string): Followed => ({
     kind: 'wireguard',
     next: undefined,
@@ -158,7 +158,7 @@ function mostSpecific(peers: readonly WireguardPeer[], to: IpAddress): Wireguard
 }
 
 function whyDown(link: Link): Broken | undefined {
-  const show = `ip link show ${link.name}`;
+  const show = `ip link show ${shellWord(link.name)}`;
   if (!link.up) return { what: 'link', text: `${link.name} is down`, show };
   if ((link.flags & IFF_LOWER_UP) === 0) return { what: 'link', text: `${link.name} has no carrier`, show };
   return undefined;

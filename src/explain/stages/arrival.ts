@@ -9,7 +9,7 @@ import {
 } from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client } from './asked.ts';
-import { asking } from './commands.ts';
+import { asking, onNode } from './commands.ts';
 import type { Report } from './report.ts';
 
 /** Discard: no answer is wanted, only that the kernel looks for whoever has the address. */
@@ -55,7 +55,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
   if (owner)
     report.askThere(
-      `on ${owner.name}: ${asking(withPort(vip, target.port), { from: client.ip, protocol: target.protocol }, knowledge)}`,
+      onNode(owner.name, asking(withPort(vip, target.port), { from, protocol: target.protocol }, knowledge)),
     );
 }
 
@@ -93,7 +93,7 @@ export function tellServedElsewhere(
   const text = `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`;
   report.stage('source', 'unknown', text);
   report.doubt(text);
-  report.askThere(`on ${home}: ${asking(withPort(vip, port), { from: client, protocol }, knowledge)}`);
+  report.askThere(onNode(home, asking(withPort(vip, port), { from, protocol }, knowledge)));
 }
 
 /**

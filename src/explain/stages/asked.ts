@@ -2,6 +2,7 @@ import type { IpAddress, IpFamily, IpProtocol } from '../../core/index.ts';
 import type { DestinationKind, Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
 import type { LocalPod } from '../node/index.ts';
 import type { KnownBytes } from '../packet/index.ts';
+import type { Step } from '../walk/index.ts';
 import type { Finding } from './report.ts';
 
 /** Who connects, found on this node. */
@@ -46,6 +47,8 @@ export interface Goal {
   readonly port: number;
   /** Whether the sender's address is changed on the way; undefined: it is not known. */
   readonly masqueraded: boolean | undefined;
+  /** The last rule that translates it on its way. @default none does, or that is not known */
+  readonly translatedBy?: Step | undefined;
   /** The source it arrives with; undefined: not known. */
   readonly source: IpAddress | undefined;
   /** IPVS sends it, as this node's own: it is not forwarded, its answers are. */

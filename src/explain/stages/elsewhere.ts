@@ -1,7 +1,7 @@
 import { formatIp, formatIpPort, type IpAddress, ipEquals, shellWord } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { asking, whoHas } from './commands.ts';
+import { asking, onNode, whoHas } from './commands.ts';
 import { describeWay, nodeOf, strayed } from './peer.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -74,7 +74,7 @@ function whereabouts(asked: Asked, goal: Goal): Whereabouts {
   if (where === knowledge.node.name) {
     return { is: `is of the range of this node's pods, ${nobody}`, who, show: whoHas(ip, knowledge) };
   }
-  const show = [`on ${who}: ${commandThere(asked, goal)}`];
+  const show = [onNode(where, commandThere(asked, goal))];
   if (where !== undefined) return { is: `is on ${where}`, who, show };
   if (endpoint) return { is: 'is on a node that its slice does not name', who, show };
   return { is: 'is of no Service, pod or node that is known here', who: 'it', show: [`ip route get ${ip}`] };
@@ -83,12 +83,12 @@ function whereabouts(asked: Asked, goal: Goal): Whereabouts {
 /** The same question, with leave to send packets. */
 function probing({ target, client, knowledge }: Asked): string {
   const { ip, port, protocol } = target;
-  return `${asking(formatIpPort(ip, port), { from: client.ip, protocol }, knowledge)} --probe`;
+  return `${asking(formatIpPort(ip, port), { from: formatIp(client.ip), protocol }, knowledge)} --probe`;
 }
 
 /** An agent there knows nothing of us: it is asked as we would be for somebody outside. */
 function commandThere({ target, client, knowledge }: Asked, goal: Goal): string {
-  return asking(goal.address, { from: goal.source ?? client.ip, protocol: target.protocol }, knowledge);
+  return asking(goal.address, { from: formatIp(goal.source ?? client.ip), protocol: target.protocol }, knowledge);
 }
 
 /** From where an attempt is made. */

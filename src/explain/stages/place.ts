@@ -1,4 +1,5 @@
-import { type IpFamily, shellWord } from '../../core/index.ts';
+import { shellWord } from '../../core/index.ts';
+import type { ChainRef } from '../../netlink/nftables/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { isGeneratedChain } from '../../proxy/rules/index.ts';
 import type { Evidence } from '../answer/index.ts';
@@ -25,13 +26,34 @@ export function placeOf(step: Step): string {
 export function showing({ chain, source }: Step): string {
   if (source === 'ipvs') return 'ipvsadm -L -n';
   const [table, name] = [chain.table, chain.name].map(shellWord);
-  if (source === 'nftables') return `nft -a list chain ${chain.family} ${table} ${name}`;
+  if (source === 'nftables') return showingInNft(chain);
   return `${chain.family === 'IPv6' ? 'ip6tables' : 'iptables'}-legacy -t ${table} -S ${name}`;
 }
 
-/** A command line that shows the policy rules. */
-export function showingRules(family: IpFamily): string {
-  return family === 'IPv6' ? 'ip -6 rule' : 'ip rule';
+/** Tables that iptables-nft makes, of families `ip` and `ip6`. */
+const OF_IPTABLES_NFT = /^ip6? (filter|nat|mangle|raw|security)$/;
+
+/** nft takes each word as a part of a script, whatever the shell has made of it, and has no quotes for names. */
+function showingInNft({ family, table, name }: ChainRef): string {
+  if (isNftName(table) && isNftName(name)) return `nft -a list chain ${family} ${table} ${name}`;
+  if (OF_IPTABLES_NFT.test(`${family} ${table}`))
+    return `${family === 'ip6' ? 'ip6tables' : 'iptables'}-nft -t ${table} -S ${shellWord(name)}`;
+  return isNftName(table) ? `nft -a list table ${family} ${table}` : 'nft -a list ruleset';
+}
+
+/** Words of nft (1.0.6, those that it refuses) that somebody may call a chain by: iptables does not mind. */
+const NFT_WORDS = new Set(
+  (
+    'accept all add ah arp comp constant continue counter cpu create ct day dccp delete describe device dnat dst dup ' +
+    'dynamic element esp ether export exthdr fib flags flow flush fwd goto hook hour icmp icmpv6 iif insert interval ' +
+    'ip ip6 jump limit list log map mark masquerade meta monitor nftrace notrack oif osf policy priority queue quota ' +
+    'random redirect reject rename replace reset return rt rule sctp set size snat socket synproxy table tcp th time ' +
+    'timeout tproxy udp vlan drop chain'
+  ).split(' '),
+);
+
+function isNftName(name: string): boolean {
+  return /^[a-zA-Z][\w/\\.-]*$/.test(name) && !NFT_WORDS.has(name);
 }
 
 /** Command lines that remove what another proxy left, beside an agent in `mode`, and show a part of it. */

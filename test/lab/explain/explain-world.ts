@@ -29,7 +29,7 @@ export interface LastAsked {
 
 /** What can be run where it is told. */
 const COMMAND =
-  /^(on \S+( node)?: nodeplane|nodeplane|nsenter|ip|bridge|ss|sysctl|modprobe|conntrack|nft|ip6?tables-legacy|kubectl|ipvsadm|tc) /;
+  /^(nodeplane|nsenter|ip|bridge|ss|sysctl|modprobe|conntrack|nft|ip6?tables-(legacy|nft)|kubectl|ipvsadm|tc) /;
 /** What mends these may be no command: the agent's or the plugin's configuration, which is not in one place. */
 const OF_CONFIGURATION: ReadonlySet<string | null> = new Set(['ingress-policy', 'way-back']);
 

@@ -73,6 +73,12 @@ afterAll(async () => {
   removeAll();
 });
 
+/** Of a command for the other node, without the program. */
+function wordsThere(line: string): string[] {
+  const [, words] = /^nodeplane (.*) {3}# on node-2$/.exec(line) ?? [];
+  return words!.replaceAll("'", '').split(' ');
+}
+
 describe('pods by their names', () => {
   it('a pod of the other node is found, and its node is told', async () => {
     const { question, remedy } = await faults.expectCode('pod/shop/far-1:8080', client.ip(), 'cannot-tell', {
@@ -80,7 +86,7 @@ describe('pods by their names', () => {
     });
     expect(question.to).toBe(`pod shop/far-1 (${far.ip()}:8080/tcp)`);
     const there = `nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`;
-    expect(remedy).toEqual([`on node-2: ${there}`, `${there} --probe`]);
+    expect(remedy).toEqual([`${there}   # on node-2`, `${there} --probe`]);
     expect(await world.ask('pod/shop/far-1:8080', client.ip(), '--probe')).toMatchObject({ verdict: 'works' });
     expect(await answers(client, far.ip(), 8080)).toBe(true);
   });
@@ -91,7 +97,7 @@ describe('pods by their names', () => {
         verdict: 'unknown',
       });
       expect(question.from).toBe(`pod shop/far-1 (${far.ip(family)})`);
-      const told = remedy[0]!.replace('on node-2: nodeplane ', '').split(' ');
+      const told = wordsThere(remedy[0]!);
       expect(told).toEqual(['explain', withPort(VIP[family], 80), '--from', far.ip(family)]);
       const there = await runIn(other, ...told, '-o', 'json');
       expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'works' });
@@ -102,7 +108,7 @@ describe('pods by their names', () => {
     const ask = (vip: string) => faults.expectCode(vip, far.ip(), 'cannot-tell', { verdict: 'unknown' });
     for (const vip of [BOTH, LOCAL]) {
       const { remedy } = await ask(vip);
-      expect(remedy).toEqual([`on node-2: nodeplane explain ${vip}:80 --from ${far.ip()}`]);
+      expect(remedy).toEqual([`nodeplane explain ${vip}:80 --from ${far.ip()}   # on node-2`]);
       for (let tries = 0; tries < 4; tries++) expect(await answers(far, vip)).toBe(true);
     }
     faults.nft(inet('forward', 'drop'), 'inet theirs');
@@ -132,7 +138,7 @@ describe('nothing is broken', () => {
     expect(cause).toContain(`leaves by vx0 (vxlan) to ${other.ip()}, ${other.ip()} answers on eth0, MTU 1450`);
     const told = `nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`;
     const tried = `nodeplane explain ${VIP.IPv4}:80 --from ${client.ip()} --probe`;
-    expect(remedy).toEqual([`on node-2: ${told}`, tried]);
+    expect(remedy).toEqual([`${told}   # on node-2`, tried]);
     expect(await runIn(node, ...tried.split(' ').slice(1))).toMatchObject({ exitCode: 0 });
     const there = await runIn(other, ...told.split(' ').slice(1));
     expect(there, there.stdout).toMatchObject({ exitCode: 0 });
@@ -169,7 +175,7 @@ describe('33 no-peer-route', () => {
     );
     expect(await reaches('IPv4')).toBe(false);
     const { remedy } = await faults.expectCode(VIP.IPv4, client.ip(), 'way-back', PROBE);
-    const told = remedy[0]!.replace('on node-2: nodeplane ', '').split(' ');
+    const told = wordsThere(remedy[0]!);
     const there = await runIn(other, ...told, '-o', 'json');
     expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'fails', code: 'way-back' });
   });

@@ -172,7 +172,7 @@ describe('tracked flows overrule the rules', () => {
     const release = await keepSocket(faults, client, target, options.sourcePort);
     const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
     await release();
-    expect(remedy[0]).toContain('conntrack -D -p udp');
+    expect(remedy[0]).toContain('conntrack -D -w 0 -p udp');
     expect(await send()).toMatchObject({ by: 'far' });
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
     expect(await send()).toMatchObject({ by: 'web' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withPort } from '../../../src/core/index.ts';
+import { shellWord, withPort } from '../../../src/core/index.ts';
 import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, type LabNode, removeAll } from '../lab.ts';
 import { type Cluster, createCluster, POD_PORT } from '../routes/cluster.ts';
@@ -43,7 +43,7 @@ describe.each(['IPv4', 'IPv6'] as const)('a pod of a node to which there is no r
     const [pod, , far] = cluster.pods;
     const destination = withPort(far.ip(family), POD_PORT);
     const answer = await ask(destination, pod.ip(family));
-    const tried = `nodeplane explain ${destination} --from ${pod.ip(family)} --probe`;
+    const tried = `nodeplane explain ${shellWord(destination)} --from ${pod.ip(family)} --probe`;
     expect(answer, answer.cause).toMatchObject({
       verdict: 'unknown',
       remedy: ['nodeplane routes', expect.stringContaining('on node-'), tried],

@@ -91,10 +91,10 @@ it.each(['IPv4', 'IPv6'] as const)(
     expect(cause).toContain(
       `${destination} is of the range of this node's pods, and no pod with this address was found`,
     );
-    expect(remedy.slice(0, 2)).toEqual([`kubectl get pods -A -o wide | grep -wF ${ip}`, expect.any(String)]);
+    expect(remedy[0]).toMatch(/^kubectl get pods -A .* \| grep -wF /);
+    expect(remedy[0]).toContain(ip);
     expect(await world.ask(destination, client.ip(family), '--probe')).toMatchObject({
       verdict: 'fails',
-      code: 'neighbour',
     });
     expect(await answers(client, ip, TARGET)).toBe(false);
   },

@@ -14,11 +14,10 @@ import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import { homeOfClient, tellServedElsewhere } from '../arrival.ts';
 import type { Asked, Client, Target } from '../asked.ts';
-import { asking, editing, whoHas } from '../commands.ts';
+import { asking, editing, showingNoRoute, showingRules, whoHas } from '../commands.ts';
 import { isItself } from '../here/itself.ts';
 import { linkDown, settles } from '../links/link.ts';
 import { droppedOutside, strayedFrom } from '../peer.ts';
-import { showingRules } from '../place.ts';
 import { flowOf } from '../pods/routes.ts';
 import type { Report } from '../report.ts';
 import { unknownPod } from './find-target.ts';
@@ -125,7 +124,7 @@ function inOtherFamily({ target, knowledge }: Pick<Asked, 'target' | 'knowledge'
   const { service, port } = target.service;
   const has = service.ports.some(({ family }) => family === from.family);
   return has
-    ? [asking(`svc/${service.name}:${port.port}`, { from, protocol: port.protocol }, knowledge)]
+    ? [asking(`svc/${service.name}:${port.port}`, { from: ip, protocol: port.protocol }, knowledge)]
     : [editing(service.name, 'spec.ipFamilyPolicy: PreferDualStack')];
 }
 
@@ -178,7 +177,7 @@ function nodeClient(target: Target, node: NodeView, report: Report): Client | un
       // Of IPv6 the kernel then chooses a source, and asks again (ip6_dst_lookup_tail).
       report.cannotTell('source', `${text} ${SOURCELESS}`);
     } else {
-      const remedy = ['ip route add default via GATEWAY'];
+      const remedy = showingNoRoute(target.ip);
       report.fail('source', { code: 'pod-route', text: `${text}, so that no connection is begun`, remedy });
     }
     return undefined;
@@ -197,7 +196,7 @@ function begins(source: IpAddress, target: Target, node: NodeView, report: Repor
   report.fail('source', {
     code: 'pod-route',
     text,
-    remedy: [showingRules(target.family), `ip route get ${to} from ${from}`],
+    remedy: [showingRules(target.family), showingNoRoute(target.ip)[0]],
   });
   return false;
 }
@@ -242,7 +241,7 @@ function outsideClient(
     if (mask) report.doubt(mask.text);
     const text = `there is no route back to ${formatIp(ip)}${why}`;
     if (node.routesBySource(ip.family)) report.cannotTell('source', `${text} ${SOURCELESS}`);
-    else report.fail('source', { code: 'way-back', text, remedy: [`ip route get ${formatIp(ip)}`] });
+    else report.fail('source', { code: 'way-back', text, remedy: showingNoRoute(ip) });
     return undefined;
   }
   const home = nodeOfPod(ip, knowledge);

@@ -3,7 +3,7 @@ import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import type { Target } from '../asked.ts';
-import { asking, editing, showingService } from '../commands.ts';
+import { asking, editing, showingService, sourceWord } from '../commands.ts';
 import type { Finding, Report } from '../report.ts';
 import { tellNotReady } from '../serving-agent.ts';
 import { twinOf } from './twin.ts';
@@ -90,7 +90,7 @@ function withoutNodePort(
 
 /** The Service has no such port. At an address that it shares with others (external IP, VIP) somebody else may. */
 function withoutPort(
-  { protocol = 'TCP' }: Question,
+  { protocol = 'TCP', source }: Question,
   knowledge: Knowledge,
   { service, via, address, port: wanted }: ServiceDestination,
   family: IpFamily,
@@ -106,7 +106,7 @@ function withoutPort(
   const text = `${service.name} has no port ${number}; it has ${service.portList.join(', ')}`;
   const other = service.ports.find((port) => port.family === family);
   const remedy = other
-    ? asking(`svc/${service.name}:${other.port}`, { protocol: other.protocol }, knowledge)
+    ? asking(`svc/${service.name}:${other.port}`, { from: sourceWord(source), protocol: other.protocol }, knowledge)
     : showingService(service.name);
   report.fail('service', { code: 'no-such-port', text, remedy: [remedy] });
   return undefined;
@@ -139,8 +139,7 @@ export function whereServed(
   const served = knownFamily(knowledge, family)?.nodePortAddresses ?? 'all';
   const own = served === 'all' ? ownAddress(knowledge, family, undefined) : undefined;
   const [address = own && formatIp(own)] = served === 'all' ? [] : served;
-  if (address === undefined)
-    return [`${knowledge.commands.status}   # --nodeport-addresses names no address of this node`];
+  if (address === undefined) return ['ip address   # --nodeport-addresses names none of them'];
   return [asking(withPort(address, nodePort), { protocol }, knowledge)];
 }
 

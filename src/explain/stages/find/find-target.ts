@@ -1,9 +1,9 @@
-import { formatIp, formatIpPort, parseIp, tryParseIp, withPort } from '../../../core/index.ts';
+import { formatIp, formatIpPort, parseIp, shellWord, tryParseIp, withPort } from '../../../core/index.ts';
 import type { Knowledge } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import type { Target } from '../asked.ts';
-import { showingService } from '../commands.ts';
+import { asking, showingService, sourceWord } from '../commands.ts';
 import type { Finding, Report } from '../report.ts';
 import { tellNotReady } from '../serving-agent.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
@@ -27,14 +27,14 @@ export function findTarget(
       const target = node && atNode(question, knowledge, destination.port, node);
       if (target)
         report.stage('service', 'ok', 'no Service has this NodePort; a process may listen there, or somebody map it');
-      else refuse(destination, knowledge, report);
+      else refuse(question, destination, knowledge, report);
       return target;
     }
     case 'pod-name':
     case 'no-service':
     case 'not-served':
       told(nameOf(destination));
-      if (isReady) refuse(destination, knowledge, report);
+      if (isReady) refuse(question, destination, knowledge, report);
       else tellNotReady(report);
       return undefined;
     case 'address': {
@@ -50,7 +50,7 @@ export function findTarget(
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
         report.cannotTell('service', text);
         const written = pod === null ? writtenWithPort(address) : [`pod/${pod}:PORT`];
-        for (const one of written) report.askThere(`${knowledge.commands.explain} ${one}`);
+        for (const one of written) report.askThere(`${knowledge.commands.explain} ${shellWord(one)}`);
         return undefined;
       }
       report.stage('service', 'ok', `no Service; ${whose.filter(Boolean).join(', ') || 'an address'}`);
@@ -109,7 +109,7 @@ function noNodePort(port: number): Finding {
   return { code: 'no-such-port', text: `no Service has the NodePort ${port}`, remedy: ['kubectl get services -A'] };
 }
 
-function refuse(destination: Refused, { commands }: Knowledge, report: Report): void {
+function refuse(question: Question, destination: Refused, knowledge: Knowledge, report: Report): void {
   switch (destination.kind) {
     case 'pod-name': {
       report.cannotTell('service', unknownPod(destination));
@@ -119,8 +119,11 @@ function refuse(destination: Refused, { commands }: Knowledge, report: Report): 
       const { name, near } = destination;
       const text =
         near.length === 0 ? `no Service ${name} is known here` : `no Service ${name}; did you mean ${near.join(', ')}?`;
+      const { source, protocol = 'TCP' } = question;
+      const { port } = question.destination;
+      const meant = `svc/${near[0]}${port === undefined ? '' : `:${port}`}`;
       const remedy = near[0]
-        ? [`${commands.explain} svc/${near[0]}`]
+        ? [asking(meant, { from: sourceWord(source), protocol }, knowledge)]
         : ['kubectl get services -A   # a headless one is not known here'];
       report.fail('service', { code: 'dns-name', text, remedy });
       return;

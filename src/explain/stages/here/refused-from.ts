@@ -2,7 +2,7 @@ import { formatIp, type IpAddress, isLoopback, settingName, shellWord } from '..
 import type { Link } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
-import { showingRules } from '../place.ts';
+import { showingNoRoute, showingRules } from '../commands.ts';
 import type { Finding } from '../report.ts';
 
 /** Packets that are refused by whom they come from and by which link: the way as such is there. */
@@ -32,11 +32,10 @@ export function refusedFrom(
     return { code: 'rp-filter', text: `${text}: by rp_filter, as the way back is another`, remedy };
   }
   if (filtered === 'no way back') {
-    const remedy = [`ip route get ${formatIp(from)}   # nor could answers go there: a route is missing`];
+    const remedy = [`${showingNoRoute(from)[0]}   # nor could answers go there: a route is missing`];
     return { code: 'rp-filter', text: `${text}: by rp_filter, as there is no way back`, remedy };
   }
-  const iif = link === undefined ? '' : ` iif ${shellWord(link)}`;
-  const remedy = [showingRules(to.family), `ip route get ${formatIp(to)} from ${formatIp(from)}${iif}`];
+  const remedy = [showingRules(to.family), showingNoRoute(to)[0]];
   // __mkroute_output; where route_localnet is set it would not have been refused.
   if (link === undefined && from.family === 'IPv4' && isLoopback(from)) {
     return { code, text: `${text}: a loopback address is no source of what leaves the node`, remedy: remedy.slice(1) };

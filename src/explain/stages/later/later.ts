@@ -5,7 +5,7 @@ import type { Branch } from '../../choices.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
-import type { Flow, Origin, Step, Walk } from '../../walk/index.ts';
+import type { Flow, Origin, Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { isBridged, isSwitched } from '../links/bridge.ts';
@@ -14,6 +14,8 @@ import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray, markedWith } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
+import { type Doing, keepsOut, marks, showingThose, translates } from '../rules/doing.ts';
+import { repairing } from '../rules/drift.ts';
 import { originOf as clientOrigin } from '../rules/first-packet.ts';
 import { byOwnPolicy } from '../rules/own-policy.ts';
 import { isKeptOut } from '../tracking/tracked.ts';
@@ -50,7 +52,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
   const missed = (who: string, answers: readonly Branch<Walk>[] | undefined, next?: readonly Branch<Walk>[]) => {
     // What is for this node itself is not sent on, and needs no flow.
-    if (origin !== 'this host') lookAtMissed(goal, who, answers, next, report);
+    if (origin !== 'this host') lookAtMissed(asked, goal, who, answers, next, report);
   };
   if (asked.target.protocol === 'SCTP') missed('answers', answer);
   const bareFrom = isHere ? (origin ?? 'this host') : undefined;
@@ -88,6 +90,7 @@ function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
  * @param next undefined: whether the client is heard nevertheless is not known
  */
 function lookAtMissed(
+  { knowledge }: Asked,
   { address, byIpvs, untracked, masqueraded }: Goal,
   who: string,
   answers: readonly Branch<Walk>[] = [],
@@ -98,8 +101,9 @@ function lookAtMissed(
   if (!byIpvs || untracked === true || masqueraded === true || !answers.some(isKeptOut) || isUntracked(next)) return;
   const text = `${who} are kept out of connection tracking (notrack), which takes what the client sends then for another connection’s`;
   if (next && !next.some(isKeptOut) && isUntracked(answers)) {
-    const remedy = answers.flatMap(({ result }) => result.steps.map(showing));
-    report.failEndpoint('way back', address, { code: 'way-back', text, remedy: [...new Set(remedy)] });
+    const steps = answers.flatMap(({ result }) => result.steps);
+    const remedy = showingThose(steps, keepsOut, knowledge.mode);
+    report.failEndpoint('way back', address, { code: 'way-back', text, remedy });
   } else report.cannotTellEndpoint('way back', address, `it may be that ${text}`);
 }
 
@@ -240,32 +244,33 @@ function lookAtEnds(
   const isTranslated = byIpvs ? masqueraded === true : Object.keys(translated).length > 0;
   const wrong = (walk: Walk): Finding | undefined => {
     const { end, steps, packet } = walk;
-    const finding = (found: CauseCode, text: string, by: readonly Step[]) => ({
+    const finding = (found: CauseCode, text: string, does: Doing) => ({
       code: found,
       text,
-      remedy: by.map(showing),
+      remedy: showingThose(steps, does, knowledge.mode),
     });
     if (end.kind === 'drop' || end.kind === 'reject') {
       const last = steps.at(-1)!;
       const text = `${who} are dropped by ${placeOf(last)}`;
       const policy = byOwnPolicy(last, text, knowledge);
       if (policy) return policy;
-      if (!isOurs(last, knowledge.mode)) return finding('foreign-drop', text, [last]);
-      if (!untracked) return finding('drift', text, [last]);
+      const remedy = [showing(last)];
+      if (!isOurs(last, knowledge.mode)) return { code: 'foreign-drop', text, remedy };
+      if (!untracked) return { code: 'drift', text, remedy: [...repairing(knowledge), ...remedy] };
       return { code: 'way-back', text: `${text}: ${untracked.text}`, remedy: untracked.remedy };
     }
     if (isTranslated && packet.connection === 'untracked')
       return finding(
         code,
         `${who} are kept out of connection tracking (notrack), so that they are not translated`,
-        steps,
+        keepsOut,
       );
     // The source is translated in the last hook, which a packet without a route does not come to; lookAtRoutes asks about those.
     const settled = end.kind === 'no route' ? (['destination'] as const) : (['source', 'destination'] as const);
     if (!byIpvs && settled.some((which) => isAnother(packet.ends[which], wanted[which])))
-      return finding(code, `${who} are translated, but not as the connection is`, steps);
+      return finding(code, `${who} are translated, but not as the connection is`, translates);
     const found = astray(walk);
-    return found && finding(found.code, found.text, steps);
+    return found && finding(found.code, found.text, marks);
   };
   const ways = branches.map(({ result, choices }) => ({
     end: result.end,

@@ -3,6 +3,7 @@ import { type NodeView, startOf } from '../../node/index.ts';
 import { walkInvalidAnswer } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { isBridged, isUnseen } from '../links/bridge.ts';
+import { showing } from '../place.ts';
 import type { Report } from '../report.ts';
 import { countedLately } from '../tracking/lately.ts';
 import { lookAtLater } from './later.ts';
@@ -33,7 +34,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
     }
     if (comesAsItself(goal, node)) {
       const text = `${goal.address} gets packets that seem to come from itself, which nobody takes`;
-      const remedy = [`nft list ruleset | grep -F ${formatIp(goal.ip)}   # by a rule that masquerades or has "snat"`];
+      const remedy = goal.translatedBy ? [showing(goal.translatedBy)] : ['nft -a list ruleset'];
       report.failEndpoint('way back', goal.address, { code: 'way-back', text, remedy });
       continue;
     }

@@ -10,8 +10,7 @@ import {
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
-import { runIn } from '../commands.ts';
-import { showingRules } from '../place.ts';
+import { runIn, showingRules } from '../commands.ts';
 
 // Who has an address: how this node and its pods are asked for that on their links (ARP, neighbour discovery), and whether they answer.
 

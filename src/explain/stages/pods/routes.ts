@@ -3,7 +3,7 @@ import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
 import { RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
-import { runIn } from '../commands.ts';
+import { runIn, showingNoRoute } from '../commands.ts';
 import { isOfNode } from './asked-for.ts';
 
 // The routes within pods, and routes that lead to somebody who would have to send the packets on.
@@ -47,7 +47,11 @@ export function refusedByPod(
   const [own, to] = [formatIp(packets.source), formatIp(packets.destination)];
   const remedy = [runIn(pod.netns, `ip route get ${to}`)];
   if (out.kind === 'refused')
-    return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
+    return {
+      text: `the pod ${own} has no route to ${to} (${out.errno})`,
+      remedy: showingNoRoute(packets.destination, pod.netns),
+      isLost: true,
+    };
   const { type, outInterface } = out.route;
   if (type === RTN_LOCAL && own !== to) {
     return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };

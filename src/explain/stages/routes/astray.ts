@@ -3,7 +3,7 @@ import type { Link } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
-import { showingRules } from '../place.ts';
+import { showingRules } from '../commands.ts';
 import type { Finding } from '../report.ts';
 
 /** Packets of a flow that rules or policy routing may lead another way than the first one. */
@@ -36,17 +36,18 @@ export function ledAstray(
   return { code, text: `${marked} leave by ${beside.link.name}, and ${beside.pod} hangs on ${beside.own}`, remedy };
 }
 
-/** Pods none of which has its pair where a link leads: the address, the pair's end here, and the link. Undefined: one has. */
+/** Pods none of which has its pair where a link leads: the address, the pair's end here, whether a bridge has that, and the link. Undefined: one has. */
 export function besidePods(
   pods: readonly LocalPod[],
   outInterface: number,
   target: Asked['target'],
   node: NodeView,
-): { readonly pod: string; readonly own: string; readonly link: Link } | undefined {
+): { readonly pod: string; readonly own: string; readonly isPlugged: boolean; readonly link: Link } | undefined {
   const [pod] = pods;
   const link = node.link(outInterface);
   if (!pod || !link || pods.some((one) => leadsTo(one, link, target, node))) return undefined;
-  return { pod: pod.ip, own: pod.outside!.name, link };
+  const { name, master } = pod.outside!;
+  return { pod: pod.ip, own: name, isPlugged: master !== 0, link };
 }
 
 /**

@@ -4,6 +4,7 @@ import { LOOPBACK_IFINDEX, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
+import { showingNoRoute } from '../commands.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { answerOf, flowTo, markOf, originOf } from '../later/later-walks.ts';
 import { isBridged } from '../links/bridge.ts';
@@ -80,8 +81,7 @@ function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: 
   const anew = node.route({ destination: client.ip, source: target.ip, flow });
   if (anew.kind !== 'refused') return true;
   const text = `there is no route for answers from ${formatIp(target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
-  const remedy = [`ip route get ${formatIp(client.ip)} from ${formatIp(target.ip)}`];
-  report.failEndpoint('route', address, { code: 'way-back', text, remedy });
+  report.failEndpoint('route', address, { code: 'way-back', text, remedy: showingNoRoute(client.ip) });
   return false;
 }
 
@@ -121,7 +121,7 @@ function lookAtWayBackBy(
   const isForwarded = !staysInBridge(inInterface, back.outInterface, ip, node);
   const off = isForwarded ? forwardingOff(ip, inInterface, node) : undefined;
   if (off !== undefined) {
-    report.failEndpoint('route', address, notForwarded(off));
+    report.failEndpoint('route', address, notForwarded(off, node));
     return;
   }
   const receiver = client.kind === 'pod' ? client.pod : undefined;
@@ -143,10 +143,10 @@ function refusedBack(
   const to = client.ip;
   if (plain.kind === 'refused') {
     const text = `there is no route back to ${formatIp(to)} (${plain.errno})`;
-    return { code: 'way-back', text, remedy: [`ip route get ${formatIp(to)}`] };
+    return { code: 'way-back', text, remedy: showingNoRoute(to) };
   }
   const stopped = forwardingOff(ip, inInterface, node);
-  if (stopped !== undefined) return notForwarded(stopped);
+  if (stopped !== undefined) return notForwarded(stopped, node);
   return refusedFrom({ from: ip, to, inInterface, code: 'way-back' }, errno, node);
 }
 

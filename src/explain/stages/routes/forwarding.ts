@@ -1,12 +1,25 @@
-import { type IpAddress, settingName } from '../../../core/index.ts';
+import { type IpAddress, settingName, shellWord } from '../../../core/index.ts';
 import { type NodeView, showsToRules } from '../../node/index.ts';
 import type { Finding } from '../report.ts';
 
-export function notForwarded(setting: string): Finding {
+const OF_ALL_IPV6 = 'net/ipv6/conf/all/forwarding';
+
+export function notForwarded(setting: string, node: NodeView): Finding {
   const name = settingName(setting);
   const link = /conf\/(.*)\/forwarding$/.exec(setting)?.[1];
   const what = link === undefined || link === 'all' ? 'nothing' : `nothing that comes in by ${link}`;
-  return { code: 'forwarding', text: `${name} is 0: this node forwards ${what}`, remedy: [`sysctl -w ${name}=1`] };
+  const before = setting === OF_ALL_IPV6 ? keepingAdvertisements(node) : [];
+  const settings = [...before, `${shellWord(name)}=1`].join(' ');
+  return { code: 'forwarding', text: `${name} is 0: this node forwards ${what}`, remedy: [`sysctl -w ${settings}`] };
+}
+
+/** A node that forwards IPv6 loses the routes that routers have told it, but on links whose accept_ra is 2 (Documentation/networking/ip-sysctl.rst). */
+function keepingAdvertisements(node: NodeView): readonly string[] {
+  return node.links.flatMap(({ name, up, master }) => {
+    const setting = `net/ipv6/conf/${name}/accept_ra`;
+    const takes = up && master === 0 && name !== 'lo' && node.sysctl(setting) === '1';
+    return takes ? [`${shellWord(settingName(setting))}=2`] : [];
+  });
 }
 
 /** The setting that forbids to forward what comes in by a link; undefined: none does, or it is this node's own. */
@@ -21,8 +34,7 @@ export function forwardingOff(
   if (family === 'IPv6') {
     // Since Linux 6.17 a link may forward IPv6 on its own (ip6_forward, net/ipv6/ip6_output.c).
     const isForced = node.sysctl(`net/ipv6/conf/${link}/force_forwarding`) === '1';
-    const ofAll = 'net/ipv6/conf/all/forwarding';
-    return !isForced && isOff(ofAll) ? ofAll : undefined;
+    return !isForced && isOff(OF_ALL_IPV6) ? OF_ALL_IPV6 : undefined;
   }
   // That of the link decides (ip_route_input_slow, net/ipv4/route.c); whoever writes the one of all writes those of all links.
   const own = `net/ipv4/conf/${link}/forwarding`;

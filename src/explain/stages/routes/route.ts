@@ -3,6 +3,7 @@ import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_ANYCAST, RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
+import { showingNoRoute } from '../commands.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { isSwitched } from '../links/bridge.ts';
 import { nodeOf } from '../peer.ts';
@@ -99,7 +100,7 @@ function notSentOn(
 ): Finding | undefined {
   if (node.isOwnAddress(formatIp(ip)) || staysInBridge(inInterface, outInterface, ip, node)) return undefined;
   const off = forwardingOff(ip, inInterface, node);
-  return off === undefined ? undefined : notForwarded(off);
+  return off === undefined ? undefined : notForwarded(off, node);
 }
 
 /** @param matched the route as it was written, where `route` is what came of it */
@@ -141,9 +142,9 @@ function isPodElsewhere(asked: Asked, goal: Goal): boolean {
 function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
   const beside = besidePods(node.podsAt(formatIp(ip)), outInterface, target, node);
   if (!beside) return undefined;
-  const { pod, own, link } = beside;
+  const { pod, own, isPlugged, link } = beside;
   const text = `${markedWith(mark, 'packets')} to ${pod} leave by ${link.name}, and the pod hangs on ${own}`;
-  return link.kind === 'bridge'
+  return link.kind === 'bridge' && !isPlugged
     ? { code: 'link-down', text, remedy: [`ip link set ${shellWord(own)} master ${shellWord(link.name)}`] }
     : { code: 'no-peer-route', text, remedy: routeRemedy(ip, mark) };
 }
@@ -196,10 +197,15 @@ function refusedWay(
   if (plain.kind === 'refused' || !isDelivering(plain.route.type)) {
     const text = `there is no route to ${to}${marked} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
     const own = knowledge.routes ? [knowledge.commands.routes] : [];
-    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, ...own] };
+    const [routes, rules] = showingNoRoute(ip);
+    return {
+      code: 'no-peer-route',
+      text,
+      remedy: mark === undefined ? [routes, ...own, rules] : [rules, routes, ...own],
+    };
   }
   const off = forwardingOff(ip, inInterfaceOf(client), node);
-  if (off !== undefined) return notForwarded(off);
+  if (off !== undefined) return notForwarded(off, node);
   const packets = { from: client.ip, to: ip, inInterface: inInterfaceOf(client), code: 'no-peer-route' } as const;
   return refusedFrom(packets, errno, node);
 }

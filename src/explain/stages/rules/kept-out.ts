@@ -1,9 +1,9 @@
 import type { NodeView } from '../../node/index.ts';
-import type { Step } from '../../walk/index.ts';
 import type { Asked } from '../asked.ts';
 import { isOurs, placeOf, showing } from '../place.ts';
 import type { Finding } from '../report.ts';
 import { isHeardAt } from '../sockets/hearing.ts';
+import { keepsOut } from './doing.ts';
 import type { Way } from './ways.ts';
 
 /**
@@ -21,13 +21,4 @@ export function keptOutOfTracking(asked: Asked, ways: readonly Way[], node: Node
   const here = isForNode ? '; this node has the address itself, and no process listens there' : '';
   const text = `${placeOf(step)} keeps packets to ${way.goal.address} out of connection tracking, so that nothing translates them${here}`;
   return { code: 'foreign-drop', text, remedy: [showing(step)] };
-}
-
-/** NOTRACK and `CT --notrack` of iptables, `notrack` of nftables. */
-function keepsOut({ rule }: Step): boolean {
-  if (!rule) return false;
-  if ('text' in rule) return / -j (?:NOTRACK|CT --notrack)/.test(` ${rule.text}`);
-  return rule.expressions.some(
-    (one) => one.kind === 'notrack' || (one.kind === 'target' && ['NOTRACK', 'CT'].includes(one.name)),
-  );
 }

@@ -3,6 +3,7 @@ import type { Branch } from '../../choices.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Goal } from '../asked.ts';
 import { placeOf } from '../place.ts';
+import { translates } from './doing.ts';
 
 /** Where the packet ends up on it; undefined: its address is not known. */
 export interface Way extends Branch<Walk> {
@@ -27,6 +28,7 @@ export function goalOf({ packet, steps, end, routedBy, routedFrom }: Walk): Goal
     ip,
     port,
     masqueraded,
+    translatedBy: steps.findLast(translates),
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,

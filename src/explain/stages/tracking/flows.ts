@@ -38,10 +38,11 @@ export function lookAtFlows(
     const evidence = [
       { source: 'conntrack', object: `${from} -> ${formatIpPort(ip, port)}`, value: `answers from ${to}` },
     ];
-    const remedy = [
-      `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
-    ];
-    const tell = (code: CauseCode, text: string) => tellOf(original.sourcePort, { code, text, remedy }, evidence);
+    // Those that others follow in a zone of theirs stay.
+    const forget = `conntrack -D -w 0 -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} -d ${formatIp(ip)} --dport ${port}`;
+    const tell = (code: CauseCode, text: string, which: string) =>
+      tellOf(original.sourcePort, { code, text, remedy: [`${forget} ${which}`] }, evidence);
+    const toTheSame = `-r ${formatIp(reply.source)}`;
     // Once both sides have ended it, the next connection from that port begins a flow of its own.
     if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
@@ -49,13 +50,16 @@ export function lookAtFlows(
       tell(
         'untranslated',
         `the flow from ${from} was begun before the rules were there and is not translated: it gets nowhere, new ones do`,
+        toTheSame,
       );
-    } else if (protocol === 'UDP') tell('stale-udp', `packets from ${from} go to ${to} as long as they come, ${gone}`);
+    } else if (protocol === 'UDP')
+      tell('stale-udp', `packets from ${from} go to ${to} as long as they come, ${gone}`, toTheSame);
     else if (!answered) {
       // One that was answered goes on with the endpoint it has, for as long as that serves it.
       tell(
         'recycled-ip',
         `the connection from ${from} is being tried at ${to}, ${gone}: whoever has that address now answers`,
+        `--sport ${original.sourcePort}`,
       );
     }
   }
