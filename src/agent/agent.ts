@@ -242,6 +242,9 @@ export class Agent {
     this.#record('Normal', 'Starting', '');
     this.#objects.release({
       event: (event) => this.#changed(event),
+      listed: (kind) => {
+        for (const part of this.#listening) part.listed?.(kind);
+      },
       synced: () => {
         for (const part of this.#listening) part.synced?.();
       },
@@ -257,6 +260,7 @@ export class Agent {
         this.#lookAtOwnNode(event);
         this.#objects.event(event);
       },
+      listed: (kind) => this.#objects.listed(kind),
       synced: () => {
         this.#apiLog.complete();
         this.#objects.synced();

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock, ComparedPart } from '../core/index.ts';
-import type { ApiClient, EventRecorder, NodeAnnouncer, ObjectEvent, Resource } from '../kube/index.ts';
+import type { ApiClient, EventRecorder, KubeKind, NodeAnnouncer, ObjectEvent, Resource } from '../kube/index.ts';
 import type { ControlPages } from './control/control-server.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
@@ -32,7 +32,9 @@ export interface Part {
   stop(): void | Promise<void>;
   /** An object came, changed or went; the source may tell more objects than the part has to do with. */
   changed?(event: ObjectEvent): void;
-  /** Every object that existed at the start was told. */
+  /** Every object of a kind that existed at the start was told. */
+  listed?(kind: KubeKind): void;
+  /** Every object that existed at the start was told, but for those that cannot be read, or not soon. */
   synced?(): void;
 }
 

@@ -1,4 +1,4 @@
-import type { KubeObject } from './objects/types.ts';
+import type { KubeKind, KubeObject } from './objects/types.ts';
 
 /** One object came, changed or went. `deleted` carries the last known state. */
 export interface ObjectEvent {
@@ -47,7 +47,9 @@ export function problemText({ where, object, field, message }: SourceProblem): s
 /** What a source tells. All calls are synchronous and in order. */
 export interface ObjectHandler {
   event(event: ObjectEvent): void;
-  /** Called once, when everything that existed at the start has been told. */
+  /** Called once for each kind of objects that can be read, when all of it that existed at the start have been told. */
+  listed?(kind: KubeKind): void;
+  /** Called once, when everything that existed at the start has been told, or cannot be waited for. */
   synced(): void;
   /** Called whenever the set of present problems changes, with all of them (empty: all mended). */
   problems(problems: readonly SourceProblem[]): void;

@@ -1,9 +1,11 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { type ComparedPart, type IpFamily, inBackground, type Timer, tryParseCidr } from '../../core/index.ts';
 import {
+  type KubeKind,
   NETWORK_UNAVAILABLE,
   NODES,
   type Node,
+  nodeIpsOf,
   type ObjectEvent,
   ObjectsOf,
   type Resource,
@@ -82,8 +84,14 @@ export class RoutesPart implements Part, MtuSource {
   readonly #ranges: PodRanges;
   /** The Nodes whose ranges are not only those that they name. */
   readonly #nodes = new Map<string, Node>();
+  /** Nodes that had an address when they were told last. */
+  readonly #placed = new Set<string>();
   #rulesTimer: Timer | undefined;
   #stopped = false;
+  #areNodesRead = false;
+  #isOwnKnown = false;
+  #isSynced = false;
+  #hasBegun = false;
   #families: readonly Running[] = [];
 
   /**
@@ -144,7 +152,17 @@ export class RoutesPart implements Part, MtuSource {
 
   /** Ready: the kernel holds the routes to other nodes. */
   readiness(): Readiness {
-    return { name: 'routes', reason: this.#standing.reason() };
+    return {
+      name: 'routes',
+      reason: this.#hasBegun ? this.#standing.reason() : (this.#lacking ?? this.#standing.reason()),
+    };
+  }
+
+  /** What it needs to begin; undefined: nothing more. */
+  get #lacking(): string | undefined {
+    if (!this.#areNodesRead) return 'the Nodes of the cluster are not all read yet';
+    const { nodeName } = this.#context.config;
+    return this.#isOwnKnown ? undefined : `there is no Node object "${nodeName}" yet`;
   }
 
   compared(): readonly ComparedPart[] {
@@ -171,11 +189,27 @@ export class RoutesPart implements Part, MtuSource {
       return;
     }
     this.#nodes.delete(name);
+    this.#placed.delete(name);
     for (const nodes of this.#followers()) nodes.nodeRemoved(name);
   }
 
-  /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
+  listed(kind: KubeKind): void {
+    if (kind === 'Node') this.#areNodesRead = true;
+    this.#mayBegin();
+  }
+
   synced(): void {
+    this.#isSynced = true;
+    this.#mayBegin();
+  }
+
+  /**
+   * Begins to write, once it is known what is to be: routes of nodes that were not told yet would be taken for those of nodes that are
+   * gone, and without this node's own ranges its pods would be no more masqueraded. Until then what an earlier agent wrote stays.
+   */
+  #mayBegin(): void {
+    if (this.#hasBegun || !this.#isSynced || this.#lacking !== undefined) return;
+    this.#hasBegun = true;
     inBackground('routes', async () => {
       await this.#ranges.complete;
       if (this.#stopped) return;
@@ -226,10 +260,16 @@ export class RoutesPart implements Part, MtuSource {
     // Blocks have objects of their own, which tell the others.
     if (isOwn)
       this.#announcer.want('ranges', formerRangesWanted(node, this.#context.config.pools ? [] : (podCIDRs ?? [])));
+    // One that has no address for a while is where it was: its cloud’s controller may have been told wrong.
+    if (nodeIpsOf(node).length > 0) this.#placed.add(node.metadata.name);
+    else if (this.#placed.has(node.metadata.name)) return;
     // All Nodes of a large cluster would take much memory.
     if (podCIDRs) this.#nodes.set(node.metadata.name, node);
     const withRanges: Node = podCIDRs ? { ...node, spec: { ...node.spec, podCIDRs } } : node;
     for (const follower of this.#followers()) follower.nodeChanged(withRanges);
+    if (!isOwn) return;
+    this.#isOwnKnown = true;
+    this.#mayBegin();
   }
 
   /** Those that follow the Nodes and the ranges of their pods. */

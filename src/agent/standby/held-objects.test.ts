@@ -8,6 +8,7 @@ function listening(): Listener & { readonly heard: string[] } {
   return {
     heard,
     event: ({ type, object }) => void heard.push(`${type} ${object.kind} ${object.metadata.name}`),
+    listed: (kind) => void heard.push(`all of ${kind}`),
     synced: () => void heard.push('synced'),
   };
 }

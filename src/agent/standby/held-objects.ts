@@ -1,7 +1,7 @@
-import type { KubeObject, ObjectEvent, ObjectHandler } from '../../kube/index.ts';
+import type { KubeKind, KubeObject, ObjectEvent, ObjectHandler } from '../../kube/index.ts';
 
 /** Who hears of the objects. */
-export type Listener = Pick<ObjectHandler, 'event' | 'synced'>;
+export type Listener = Required<Pick<ObjectHandler, 'event' | 'listed' | 'synced'>>;
 
 /**
  * Keeps the objects that a source tells until there is somebody to hear of them: then each is told as it is by now, in the
@@ -9,6 +9,7 @@ export type Listener = Pick<ObjectHandler, 'event' | 'synced'>;
  */
 export class HeldObjects implements Listener {
   readonly #held = new Map<string, KubeObject>();
+  readonly #listed: KubeKind[] = [];
   #isComplete = false;
   #listener: Listener | undefined;
 
@@ -21,6 +22,11 @@ export class HeldObjects implements Listener {
     const key = `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
     if (event.type === 'deleted') this.#held.delete(key);
     else this.#held.set(key, event.object);
+  }
+
+  listed(kind: KubeKind): void {
+    this.#listed.push(kind);
+    this.#listener?.listed(kind);
   }
 
   synced(): void {
@@ -44,6 +50,7 @@ export class HeldObjects implements Listener {
     this.#held.clear();
     this.#listener = listener;
     for (const object of objects) listener.event({ type: 'added', object });
+    for (const kind of this.#listed) listener.listed(kind);
     if (this.#isComplete) listener.synced();
   }
 }

@@ -57,6 +57,23 @@ describe.each(['both', 'json'] as const)('watches (the server speaks %s)', (spea
     expect(t.lists()).toEqual([]);
   });
 
+  it('are asked for ever more seldom where each breaks behind its first event', async () => {
+    let name = 0;
+    const breakAgain = async () => {
+      const watch = services();
+      t.server.apply(apiService(`demo/again-${++name}`));
+      await t.has(`Service demo/again-${name}`);
+      watch.reset();
+      await eventually(() => expect(t.failures()).toHaveLength(name));
+    };
+    for (let times = 0; times < 3; times++) {
+      await eventually(() => expect(services()).toBeDefined());
+      await breakAgain();
+    }
+    const waits = t.failures().map(({ retryInMs }) => retryInMs);
+    expect(waits.at(-1)).toBeGreaterThan(1.5 * waits[0]!);
+  });
+
   it('go on from the version of a bookmark', async () => {
     t.server.apply(apiSlice('demo/other', []));
     const version = t.server.history.version;

@@ -176,7 +176,7 @@ describe('without discovery.k8s.io', () => {
     await t.start();
     await t.synced();
     expect(t.recorder.keys().filter((key) => key.startsWith('EndpointSlice'))).toEqual(['EndpointSlice demo/web-ipv4']);
-    expect(t.recorder.present).toEqual([]);
+    await eventually(() => expect(t.recorder.present).toEqual([]));
 
     t.server.apply(apiEndpoints('demo/web', [{ addresses: [{ ip: 'fd00::5' }], ports: [{ port: 8080 }] }]));
     await t.has('EndpointSlice demo/web-ipv6');
@@ -185,5 +185,16 @@ describe('without discovery.k8s.io', () => {
     await eventually(() =>
       expect(t.recorder.keys()).toEqual(['Node node-1', 'Service demo/web', 'ServiceCIDR kubernetes']),
     );
+  });
+
+  it('is not taken for granted at the first answer: a server that starts may not know it yet', async () => {
+    t.server.misbehave.missingGroups.add('discovery.k8s.io');
+    t.server.apply(apiService('demo/web'), apiSlice('demo/web', ['10.244.0.5']));
+    await t.start();
+    await eventually(() => expect(t.recorder.present).not.toEqual([]));
+    t.server.misbehave.missingGroups.clear();
+    await t.synced();
+    expect(t.recorder.keys()).toContain('EndpointSlice demo/web-a');
+    expect(t.server.count('watch', 'endpoints')).toBe(0);
   });
 });

@@ -129,6 +129,7 @@ export class ApiSource implements ObjectSource {
 
   #completed(reading: Reading): void {
     reading.isComplete = true;
+    this.#handler?.listed?.(reading.resource.kind.kind);
     this.#trySync();
   }
 

@@ -46,6 +46,7 @@ export class ManifestSource implements ObjectSource {
   readonly #folderPath: string;
   readonly #clock: Clock;
   readonly #debug: (message: string) => void;
+  readonly #kinds: readonly Resource['kind'][];
   readonly #folder: ManifestFolder;
   readonly #watch: FolderWatch;
   readonly #state: ManifestState;
@@ -59,6 +60,7 @@ export class ManifestSource implements ObjectSource {
     this.#folderPath = options.folder;
     this.#clock = options.clock ?? systemClock;
     this.#debug = options.debug ?? (() => {});
+    this.#kinds = options.resources.map(({ kind }) => kind);
     const kinds = kindsOf(options.resources);
     this.#folder = new ManifestFolder(options.folder, kinds, this.#clock);
     this.#state = new ManifestState(kinds);
@@ -82,6 +84,7 @@ export class ManifestSource implements ObjectSource {
     // Whoever reads once hears of all mistakes before the end.
     atOnce(this.#state.lookBetween());
     this.#tellProblems();
+    for (const { kind } of this.#kinds) this.#handler?.listed?.(kind);
     this.#handler?.synced();
   }
 

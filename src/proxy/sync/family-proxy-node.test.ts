@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FamilyBench } from '../../../test/fakes/family-bench.ts';
 import { makeNode, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
+import type { Node } from '../../kube/index.ts';
 import type { Change } from './changes.ts';
 import type { FamilyProxyOptions } from './family-proxy-options.ts';
 
@@ -19,6 +20,8 @@ describe('the node', () => {
       labels: { 'topology.kubernetes.io/zone': zone },
       status: { addresses: [{ type: 'InternalIP', address }] },
     });
+
+  const without = (object: Node): Node => ({ ...object, status: { addresses: [] } });
 
   beforeEach(async () => {
     bench.store.nodesByName.set('n1', node('192.0.2.1'));
@@ -45,8 +48,11 @@ describe('the node', () => {
     expect(bench.dataplane.kernel.get('a/x:/TCP')!.clusterEndpoints.map(({ key }) => key)).toEqual(['10.0.0.2:8080']);
   });
 
-  it('keeps what it was when its object is deleted', async () => {
-    bench.store.nodesByName.delete('n1');
+  it.each([
+    ['is deleted', () => void bench.store.nodesByName.delete('n1')],
+    ['has no address for a while', () => void bench.store.nodesByName.set('n1', without(node('192.0.2.1')))],
+  ])('keeps what it was when its object %s', async (_, change) => {
+    change();
     bench.proxy.nodeChanged();
     await bench.clock.advance(60_000);
     expect(bench.events).toEqual([]);

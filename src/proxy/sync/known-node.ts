@@ -1,5 +1,5 @@
 import type { IpAddress, IpFamily } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { type Node, nodeIpsOf } from '../../kube/index.ts';
 import { AddressRules, API_SERVER_SERVICE, makeNodePlan, type NodePlan, zoneOf } from '../plan/index.ts';
 import type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
 
@@ -77,10 +77,16 @@ export class KnownNode {
   /** What the plan needs of it, by the objects of now. */
   plan(localAddresses: readonly IpAddress[]): { readonly node: NodePlan; readonly zone: string } {
     const { store, nodeName, settings } = this.#options;
-    // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
-    this.#lastNode = store.node(nodeName) ?? this.#lastNode;
+    this.#lastNode = this.#lasting(store.node(nodeName));
     const objects = { node: this.#lastNode, localAddresses, serviceCidrs: store.serviceCidrs() };
     return { node: makeNodePlan({ family: this.#family, settings, ...objects }), zone: zoneOf(this.#lastNode) };
+  }
+
+  /** A Node object that is deleted, to be registered again perhaps, or that has no address for a while, takes none away from a node that runs. */
+  #lasting(node: Node | undefined): Node | undefined {
+    const last = this.#lastNode;
+    if (!node || !last || nodeIpsOf(node).length > 0) return node ?? last;
+    return { ...node, status: { ...node.status, addresses: last.status?.addresses ?? [] } };
   }
 
   #makeRules(): AddressRules {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { ENDPOINT_SLICES } from '../../resources.ts';
 import type { ApiClient } from '../client/api-client.ts';
@@ -23,4 +24,23 @@ it('gives up on an answer without end', async () => {
     message: expect.stringContaining('an answer is longer than 10000 bytes'),
   });
   expect(sent).toBeLessThan(20_000);
+});
+
+it('gives up on pages that lead to themselves', async () => {
+  let asked = 0;
+  const list = { metadata: { resourceVersion: '1', continue: 'x' }, items: [] };
+  const client: ApiClient = {
+    server: new URL('https://192.0.2.1:6443'),
+    async send() {
+      asked++;
+      return { status: 200, body: Readable.from([Buffer.from(JSON.stringify(list))]), setQuietLimit() {} };
+    },
+    close() {},
+  };
+  const pages = listPages(client, targetsOf(ENDPOINT_SLICES)[0], new AbortController().signal, () => {});
+  const all = async () => {
+    for await (const _ of pages);
+  };
+  await expect(all()).rejects.toThrow('a page names itself as the next one');
+  expect(asked).toBe(2);
 });

@@ -48,6 +48,7 @@ export async function* listPages(
     }
     yield page;
     if (page.continue === '') return;
+    if (page.continue === paging.continue) throw unreadable(target.path, 'a page names itself as the next one');
     paging = { ...paging, continue: page.continue };
   }
 }

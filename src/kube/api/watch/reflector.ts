@@ -29,6 +29,9 @@ export interface ReflectorSink {
   problemsChanged(): void;
 }
 
+/** A server that starts, or something in front of it, may say once or twice that it does not know a resource. So many failures take some 12 s. */
+const SURELY_MISSING = 4;
+
 export interface ReflectorOptions {
   readonly client: ApiClient;
   readonly clock: Clock;
@@ -191,7 +194,8 @@ export class Reflector {
     this.#follow(event.version);
     if (event.type !== 'BOOKMARK') {
       this.#apply(event);
-      this.#works();
+      // One that breaks behind its first event is no better for that: only one that lasts ends the row of failures.
+      this.#clearTrouble();
     }
     this.#version = event.version ?? this.#version;
   }
@@ -277,7 +281,8 @@ export class Reflector {
       this.#observe({ kind: 'failed', error, retryInMs: OPTIONAL_RETRY_MS, relist: true });
       return OPTIONAL_RETRY_MS;
     }
-    const nextAlternative = !this.#complete && isStatus(error, 404) && this.#tryNextAlternative();
+    const isMissing = !this.#complete && isStatus(error, 404) && this.#failures >= SURELY_MISSING;
+    const nextAlternative = isMissing && this.#tryNextAlternative();
 
     const first = this.#failures === 0;
     const askedMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
