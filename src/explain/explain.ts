@@ -23,8 +23,8 @@ import { lookAtFlows } from './stages/tracking/flows.ts';
 import { lookAtRaces } from './stages/tracking/races.ts';
 import { lookAtRoom } from './stages/tracking/room.ts';
 
-/** More endpoints are not looked at one by one. */
-const MOST_GOALS = 64;
+/** More endpoints are not looked at one by one: a node has as many pods, seldom more. */
+const MOST_GOALS = 128;
 /** Nor are more ways to one of them, which differ by marks or translations. */
 const MOST_WAYS = 4;
 
@@ -138,7 +138,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   if (!lookAtAgent(knowledge, target, report)) return;
   const all = lookAtRules(asked, planned, node, report);
   if (report.hasFailed) return;
-  const [goals = [], ...others] = sortedByWay(all, report);
+  const [goals = [], ...others] = sortedByWay(all, node, report);
   lookAtLinkChains(asked, goals, node, report);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
@@ -165,12 +165,24 @@ function lookAtEnds(asked: Asked, goals: readonly Goal[], node: NodeView, report
   }
 }
 
-/** First one way to each address, then another one to each of those to which there are more. */
-function sortedByWay(all: readonly Goal[], report: Report): readonly (readonly Goal[])[] {
+/** First one way to each address, then another one to each of those to which there are more. Endpoints of this node come first: of others less can be told. */
+function sortedByWay(all: readonly Goal[], node: NodeView, report: Report): readonly (readonly Goal[])[] {
   const ways = new Map<string, Goal[]>();
   for (const goal of all) ways.set(goal.address, [...(ways.get(goal.address) ?? []), goal]);
+  const isHere = ([goal]: readonly Goal[]) => {
+    const ip = formatIp(goal!.ip);
+    return node.isOwnAddress(ip) || node.podsAt(ip).length > 0;
+  };
+  const sorted =
+    ways.size > MOST_GOALS
+      ? [...ways.values()].sort((a, b) => Number(isHere(b)) - Number(isHere(a)))
+      : [...ways.values()];
+  const looked = sorted.slice(0, MOST_GOALS);
+  for (const [goal] of sorted.slice(MOST_GOALS)) {
+    const text = `${goal!.address} is one of ${ways.size} endpoints, of which ${MOST_GOALS} are looked at`;
+    report.cannotTellEndpoint('endpoint', goal!.address, text);
+  }
   if (ways.size > MOST_GOALS) report.notChecked(`${ways.size - MOST_GOALS} of ${ways.size} endpoints`);
-  const looked = [...ways.values()].slice(0, MOST_GOALS);
   const [crowded] = looked.find((some) => some.length > MOST_WAYS) ?? [];
   if (crowded) report.cannotTell('rules', `the rules have more ways to ${crowded.address} than are looked at`);
   const most = Math.min(MOST_WAYS, Math.max(0, ...looked.map(({ length }) => length)));

@@ -83,6 +83,8 @@ export class FlowBook {
     } else if (event.verdict === 'drop') {
       const { tableFamily: family, table, chain, type, handle } = event;
       way.drop = { family, table, chain, handle: type === 'policy' ? undefined : handle };
+      // By a chain behind our last one.
+      way.through = undefined;
     }
   }
 

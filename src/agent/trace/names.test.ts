@@ -3,12 +3,19 @@ import type { Status } from '../status/status.ts';
 import { namesFor } from './show-trace.ts';
 import type { FlowReport, TraceReport } from './trace-report.ts';
 
-const PORT = { clusterIp: '10.96.0.10', port: 80, externalIps: [], loadBalancerVips: [] };
-const SERVICES = [{ name: 'shop/web', ports: [{ ...PORT, endpoints: [{ address: '10.244.2.2', port: 8080 }] }] }];
+const PORT = { clusterIp: '10.96.0.10', port: 80, protocol: 'TCP', externalIps: [], loadBalancerVips: [] };
+const ENDPOINTS = [{ address: '10.244.2.2', port: 8080 }];
+const SERVICES = [
+  { name: 'shop/datagrams', ports: [{ ...PORT, protocol: 'UDP', endpoints: ENDPOINTS }] },
+  { name: 'shop/web', ports: [{ ...PORT, endpoints: ENDPOINTS }] },
+];
 
 /** What stands beside an address after a flow. */
 async function nameOf(text: string, flow: Pick<FlowReport, 'destination' | 'endpoint'>): Promise<string | undefined> {
-  const report = { question: { service: null }, flows: [flow] } as unknown as TraceReport;
+  const report = {
+    question: { service: null, destinations: [`${flow.destination}/tcp`] },
+    flows: [flow],
+  } as unknown as TraceReport;
   const names = await namesFor(report, async () => SERVICES as unknown as Status['services']['services']);
   return names(text);
 }

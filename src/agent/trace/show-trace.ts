@@ -73,6 +73,7 @@ export async function namesFor(
 ): Promise<NameOf> {
   const names = new Map<string, string>();
   const asked = report.question.service;
+  const protocol = report.question.destinations[0]?.split('/').at(-1);
   const translatedTo = new Set(report.flows.map(({ endpoint }) => endpoint));
   const wanted = report.flows.flatMap(({ destination, endpoint }) => [destination, ...(endpoint ? [endpoint] : [])]);
   for (const text of [...new Set(wanted)].slice(0, MOST_NAMES)) {
@@ -82,9 +83,10 @@ export async function namesFor(
       const found = (await find(ip)).filter(({ ports }) =>
         ports.some(
           (one) =>
-            (one.port === port && [one.clusterIp, ...one.externalIps, ...one.loadBalancerVips].includes(ip)) ||
-            (translatedTo.has(text) &&
-              one.endpoints.some((endpoint) => endpoint.address === ip && endpoint.port === port)),
+            one.protocol.toLowerCase() === protocol &&
+            ((one.port === port && [one.clusterIp, ...one.externalIps, ...one.loadBalancerVips].includes(ip)) ||
+              (translatedTo.has(text) &&
+                one.endpoints.some((endpoint) => endpoint.address === ip && endpoint.port === port))),
         ),
       );
       // Several may lead to one endpoint.

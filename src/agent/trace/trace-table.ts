@@ -62,6 +62,8 @@ export function traceTable(tuples: readonly TracedTuple[]): NftChange[] {
     addChain(hook, 'early');
     if (hook === 'prerouting' || hook === 'output') {
       addRules(hook, 'early', headerMatch);
+      // What is kept out of connection tracking has no connection to be known by.
+      addRules(hook, 'early', answerMatch);
       addChain(hook, 'tracked');
       addRules(hook, 'tracked', connectionMatch);
     } else addRules(hook, 'early', connectionMatch);
@@ -95,6 +97,22 @@ function headerMatch({ source, destination, protocol, port }: TracedTuple): Expr
     meta('l4proto'),
     cmp.equal(Uint8Array.of(protocol)),
     payload.dport(),
+    cmp.equal(networkOrder16(port)),
+  ];
+}
+
+/** As the answer looks, where nobody translates it. */
+function answerMatch({ source, destination, protocol, port }: TracedTuple): Expression[] {
+  const { family } = destination;
+  return [
+    meta('nfproto'),
+    cmp.equal(Uint8Array.of(NFPROTO[family])),
+    payload.saddr(family),
+    cmp.equal(destination.bytes),
+    ...(source ? [payload.daddr(family), cmp.equal(source.bytes)] : []),
+    meta('l4proto'),
+    cmp.equal(Uint8Array.of(protocol)),
+    payload.sport(),
     cmp.equal(networkOrder16(port)),
   ];
 }

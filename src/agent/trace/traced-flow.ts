@@ -63,10 +63,12 @@ export type Fate = 'dropped' | 'reply-dropped' | 'lost' | 'refused' | 'reply-los
 /** What became of a flow by what was seen until now. Pure. */
 export function fateOf({ there, back, answeredAt }: TracedFlow): Fate {
   const isError = back.flags.startsWith('ICMP');
-  // It says that a packet was taken here, and less well than who took it.
-  if (isError && there.last && !there.through) return there.drop ? 'dropped' : 'lost';
+  const isReset = back.flags.includes('RST');
+  // They say that a packet was taken here, and less well than who took it: rules refuse by either.
+  if ((isError || isReset) && there.drop && !there.through) return 'dropped';
+  if (isError && there.last && !there.through) return 'lost';
   if (back.through || (answeredAt !== undefined && !back.last)) {
-    return isError || back.flags.includes('RST') ? 'refused' : 'answered';
+    return isError || isReset ? 'refused' : 'answered';
   }
   if (back.drop) return 'reply-dropped';
   if (back.last) return 'reply-lost';

@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { setTimeout as delay } from 'node:timers/promises';
+import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceReport } from '../../../src/agent/trace/index.ts';
 import { withPort } from '../../../src/core/index.ts';
@@ -12,6 +11,7 @@ import { own } from '../namespace.ts';
 import { patient } from '../patience.ts';
 import { builtProgram } from '../programs.ts';
 import { createStatusNode, type StatusNode } from '../status/node.ts';
+import { beginTrace, traceOf } from './live-trace.ts';
 
 const LONG_MS = patient(300_000);
 /** Of shop/search, whose only endpoint is the first pod. */
@@ -30,48 +30,8 @@ afterAll(async () => {
   removeAll();
 });
 
-interface Ended {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** A trace that waits for packets; `ended` when it has printed. */
-interface Running {
-  readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-}
-
-/** Begins `nodeplane trace` on the node, and returns when it stands in the kernel. */
-async function begin(...args: string[]): Promise<Running> {
-  const command = ['netns', 'exec', lab.node.namespace.name, builtProgram('nodeplane'), 'trace', ...args];
-  const child = spawn('ip', command, { env: { ...process.env, XTABLES_LOCKFILE: '/dev/null' } });
-  own(() => child.kill('SIGKILL'));
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  let isOver = false;
-  const ended = new Promise<Ended>((resolve) => {
-    child.on('close', (status) => {
-      isOver = true;
-      resolve({ status, stdout, stderr });
-    });
-  });
-  while (!isOver && !tables().includes('nodeplane-trace')) await delay(50);
-  return { child, ended };
-}
-
-/** A whole trace with packets sent meanwhile. */
-async function traced(args: readonly string[], send: () => Promise<unknown>): Promise<Ended> {
-  const { ended } = await begin(...args);
-  await send();
-  return ended;
-}
-
+const begin = (...args: string[]) => beginTrace(lab.node, ...args);
+const traced = (args: readonly string[], send: () => Promise<unknown>) => traceOf(lab.node, args, send);
 const tables = () => lab.node.namespace.run('nft', 'list', 'tables');
 const connect = (target = SERVICE) => client.connect(target, { timeoutMs: 1500 });
 const endpointPattern = () => lab.pods[0]!.ip().replaceAll('.', '\\.');
