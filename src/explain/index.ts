@@ -21,7 +21,7 @@ export {
   tellKnowledge,
 } from './knowledge/index.ts';
 export { KernelRules, NftRules } from './nft/index.ts';
-export { NodeView, otherNamespaces, readRules } from './node/index.ts';
+export { attemptArguments, NodeView, otherNamespaces, readRules } from './node/index.ts';
 export type { Interface } from './packet/index.ts';
 export { parseQuestion, type Question, QuestionError, type WrittenQuestion } from './question/index.ts';
 export { type Host, type Walk, walkPacket } from './walk/index.ts';

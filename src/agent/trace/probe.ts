@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
-import { otherNamespaces } from '../../explain/index.ts';
+import { errorText, formatIp, IP_PROTOCOLS, type IpAddress, NodeplaneError } from '../../core/index.ts';
+import { attemptArguments, otherNamespaces } from '../../explain/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
@@ -28,28 +28,6 @@ export interface Probe {
 /** Letters of what the attempt says when it fails to run. */
 const MOST_COMPLAINT = 300;
 
-/** Runs inside the namespace: `node -e`. TCP is closed at once, and nothing of it is sent. */
-const SCRIPT = `
-const [protocol, address, port, source, payload, timeout] = process.argv.slice(1);
-const done = (result) => { process.stdout.write(result); process.exit(0); };
-setTimeout(() => done('ETIMEDOUT'), Number(timeout));
-// Whoever waits for the result has ended.
-process.stdin.on('close', () => process.exit()).resume();
-if (protocol === '6') {
-  const socket = require('net').connect({ host: address, port: Number(port), localAddress: source });
-  socket.on('connect', () => { socket.end(); done('connected'); });
-  socket.on('error', (error) => done(error.code || String(error)));
-} else {
-  const socket = require('dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
-  socket.on('error', (error) => done(error.code || String(error)));
-  socket.on('message', () => done('answered'));
-  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => {
-    if (error) return done(error.code);
-    socket.send(payload, (refused) => refused && done(refused.code));
-  }));
-}
-`;
-
 /**
  * Makes a real connection from the pod that has the source address: TCP, closed at once, or one UDP datagram.
  *
@@ -58,10 +36,17 @@ if (protocol === '6') {
 export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promise<ProbeOutcome> {
   const { source, destination, port, protocol } = tuple;
   const path = namespaceOf(source);
-  const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
+  const attempt = {
+    source,
+    protocol: protocol === IP_PROTOCOLS.TCP ? 'TCP' : 'UDP',
+    ip: destination,
+    port,
+    text: payload,
+  } as const;
+  const args = attemptArguments([attempt], timeoutMs, true);
   // A child begins in the namespace of the thread that starts it.
   const start = () => {
-    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: 'pipe' });
+    const child = spawn(process.execPath, args, { stdio: 'pipe' });
     return { child };
   };
   const { child } = path === undefined ? start() : inNetns(path, start);
@@ -80,7 +65,7 @@ export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promi
     );
     child.on('close', (status, by) => {
       const how = `the attempt was ended, ${by ?? `with status ${status}`}${complaint === '' ? '' : `: ${complaint.trim()}`}`;
-      resolve({ source: formatIp(source), result: result || how });
+      resolve({ source: formatIp(source), result: result === '' ? how : (JSON.parse(result) as string[])[0]! });
     });
   });
 }

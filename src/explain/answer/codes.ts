@@ -107,7 +107,7 @@ export const CAUSES = {
     remedy: 'Linux 5.0 or newer; a DNS cache on each node; `options single-request-reopen` in resolv.conf.',
   },
   'foreign-drop': {
-    sentence: 'Rules of somebody else drop or refuse the packet, or keep it from being translated.',
+    sentence: 'Rules of somebody else drop or refuse the packet, keep it from being translated, or lead it to nobody.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
   },
   'ingress-policy': {

@@ -5,7 +5,7 @@ export { type LocalPod, rivalOf } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
 export { NodeView } from './node-view.ts';
-export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';
+export { type Attempt, type AttemptResult, attemptArguments, tryAttempts } from './probe.ts';
 export { isSameWay } from './route-lookups.ts';
 export { readRules } from './rules/index.ts';
 export type { PortUse } from './tracking.ts';

@@ -10,6 +10,8 @@ export interface Attempt {
   readonly port: number;
   /** Bytes of a UDP payload. @default 0 */
   readonly bytes?: number;
+  /** What to send once, in place of them. */
+  readonly text?: string;
 }
 
 /** `connected` (TCP), `answered` (UDP), or the error a program would see: ECONNREFUSED, EHOSTUNREACH; ETIMEDOUT for silence. */
@@ -19,36 +21,49 @@ export type AttemptResult = string;
 const PATIENCE_MS = 2500;
 
 /**
- * Runs in the namespace: `node -e`. TCP is closed at once and sends nothing. Datagrams are repeated, because a first large one may
- * be lost only to teach the sender what fits.
+ * Runs in the namespace: `node -e`. TCP is closed at once and sends nothing. Where no port of the source is free for an attempt that asks
+ * for it, the kernel may still have one to share. Datagrams without a text are repeated, because a first large one may be lost only to
+ * teach the sender what fits.
  */
 const SCRIPT = `
-const { attempts, patience } = JSON.parse(process.argv[1]);
+const { attempts, patience, isHeld } = JSON.parse(process.argv[1]);
 const results = attempts.map(() => 'ETIMEDOUT');
 let open = attempts.length;
 const end = () => { process.stdout.write(JSON.stringify(results)); process.exit(0); };
 setTimeout(end, patience);
-attempts.forEach(({ protocol, source, ip, port, bytes }, index) => {
-  const done = (result) => { results[index] = result; if (--open === 0) end(); };
+if (isHeld) process.stdin.on('close', () => process.exit()).resume();
+attempts.forEach(({ protocol, source, ip, port, bytes, text }, index) => {
+  let timer;
+  const done = (result) => { clearInterval(timer); results[index] = result; if (--open === 0) end(); };
   const failed = (error) => done(error.code || String(error));
   if (protocol === 'TCP') {
-    const socket = require('net').connect({ host: ip, port, localAddress: source });
-    socket.once('connect', () => { socket.destroy(); done('connected'); });
-    socket.once('error', failed);
-    return;
+    const connect = (localAddress) => {
+      const socket = require('net').connect({ host: ip, port, localAddress });
+      socket.once('connect', () => {
+        done(socket.localAddress === source ? 'connected' : 'EADDRINUSE');
+        socket.destroy();
+      });
+      socket.once('error', (error) => error.code === 'EADDRINUSE' && localAddress ? connect() : failed(error));
+    };
+    return connect(source);
   }
   const socket = require('dgram').createSocket(ip.includes(':') ? 'udp6' : 'udp4');
-  socket.once('error', (error) => { clearInterval(timer); failed(error); });
-  socket.once('message', () => { clearInterval(timer); done('answered'); });
-  const send = () => socket.send(Buffer.alloc(bytes), () => {});
-  let timer;
+  socket.once('error', failed);
+  socket.once('message', () => done('answered'));
+  const send = () => socket.send(text === undefined ? Buffer.alloc(bytes) : text, () => {});
   socket.bind({ address: source }, () => socket.connect(port, ip, (error) => {
     if (error) return failed(error);
     send();
-    timer = setInterval(send, patience / 5);
+    if (text === undefined) timer = setInterval(send, patience / 5);
   }));
 });
 `;
+
+/** The arguments of `node` to make attempts, whose results are JSON on its stdout. @param isHeld ends them with whoever holds its stdin */
+export function attemptArguments(attempts: readonly Attempt[], patienceMs: number, isHeld = false): readonly string[] {
+  const told = attempts.map((one) => ({ bytes: 0, ...one, source: formatIp(one.source), ip: formatIp(one.ip) }));
+  return ['-e', SCRIPT, JSON.stringify({ attempts: told, patience: patienceMs, isHeld })];
+}
 
 /**
  * Makes real attempts, all at once. Sends packets: only when somebody asked for it.
@@ -58,10 +73,8 @@ attempts.forEach(({ protocol, source, ip, port, bytes }, index) => {
  * @throws ERR_EXEC when they cannot be made
  */
 export function tryAttempts(netns: string | undefined, attempts: readonly Attempt[]): readonly AttemptResult[] {
-  const told = attempts.map(({ protocol, source, ip, port, bytes = 0 }) => {
-    return { protocol, source: formatIp(source), ip: formatIp(ip), port, bytes };
-  });
-  const args = ['-e', SCRIPT, JSON.stringify({ attempts: told, patience: PATIENCE_MS })];
+  if (attempts.length === 0) return [];
+  const args = attemptArguments(attempts, PATIENCE_MS);
   // A child begins in the namespace of the thread that starts it.
   const run = () => spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 10 * PATIENCE_MS });
   const { stdout, stderr, error } = netns === undefined ? run() : inNetns(netns, run);
@@ -69,6 +82,9 @@ export function tryAttempts(netns: string | undefined, attempts: readonly Attemp
     return JSON.parse(stdout) as AttemptResult[];
   } catch {
     const why = error?.message ?? stderr.trim().split('\n').at(-1);
-    throw new NodeplaneError('ERR_EXEC', `Cannot connect from ${told[0]?.source}: the attempt did not run: ${why}`);
+    throw new NodeplaneError(
+      'ERR_EXEC',
+      `Cannot connect from ${formatIp(attempts[0]!.source)}: the attempt did not run: ${why}`,
+    );
   }
 }

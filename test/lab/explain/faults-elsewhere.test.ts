@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { withPort } from '../../../src/core/index.ts';
 import { makeService } from '../../fakes/service-objects.ts';
 import { nodeObject } from '../../samples/manifests.ts';
-import { type Agent, type LabNode, removeAll } from '../lab.ts';
+import { type Agent, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, runIn, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
+import { MAC, tunnel } from './tunnel.ts';
 
 // Faults between two nodes: pods reach each other by a VXLAN device in IPv4, as flannel's, and directly in IPv6. What of them shows on
 // the client's node is named without a packet; what does not, with --probe, or by the command that is told for the other node.
@@ -18,31 +19,6 @@ const [BOTH, LOCAL, NONE] = ['10.96.0.12', '10.96.0.13', '10.96.0.14'];
 const PROBE = { flags: ['--probe'] };
 let agentThere: Agent;
 
-/** What a tunnel carries and is carried by, its device, and its end's address on each node. */
-const TUNNELS = {
-  IPv4: { device: 'vx0', id: 7, bits: [32, 24], end: (number: number) => `10.244.${number}.0` },
-  IPv6: { device: 'vx6', id: 8, bits: [128, 64], end: (number: number) => `fd00:10:244:${number}::` },
-} as const;
-
-/** One end of the tunnel: the node's number is in its addresses. */
-function tunnel(at: LabNode, own: number, peer: number, family: 'IPv4' | 'IPv6' = 'IPv4'): void {
-  const { device, id, bits, end } = TUNNELS[family];
-  const [host, range] = bits;
-  const to = family === 'IPv4' ? `192.168.50.${peer}` : `fd00:50::${peer}`;
-  const port = family === 'IPv4' ? 'dstport 8472' : 'dstport 8472 udp6zerocsumrx';
-  const nodad = family === 'IPv4' ? '' : ' nodad';
-  const commands = [
-    `link add ${device} address ${MAC[own]} type vxlan id ${id} local ${at.ip(family)} dev eth0 ${port} nolearning`,
-    `address add ${end(own)}/${host} dev ${device}${nodad}`,
-    `link set ${device} up`,
-    `neigh replace ${end(peer)} lladdr ${MAC[peer]} dev ${device} nud permanent`,
-    `route replace ${end(peer)}/${range} via ${end(peer)} dev ${device} onlink`,
-  ];
-  for (const command of commands) at.namespace.run('ip', ...command.split(' '));
-  at.namespace.run('bridge', ...`fdb append ${MAC[peer]} dev ${device} dst ${to}`.split(' '));
-}
-
-const MAC: Readonly<Record<number, string>> = { 1: '02:00:00:00:00:01', 2: '02:00:00:00:00:02' };
 const reaches = (family: 'IPv4' | 'IPv6') => answers(client, VIP[family]);
 const inet = (chain: string, rule: string) =>
   `table inet theirs { chain ${chain} { type filter hook ${chain} priority 0; ${rule}; } }`;

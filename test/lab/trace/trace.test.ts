@@ -241,7 +241,7 @@ describe('in mode nftables', () => {
       const attempts = () =>
         spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
           .stdout.split('\n')
-          .filter((args) => args.includes(`17 ${nobody} 9 ${client.ip()} `));
+          .filter((args) => args.includes(`"source":"${client.ip()}"`) && args.includes(`"ip":"${nobody}"`));
       const flags = ['--proto', 'udp', '--probe', '--payload', 'who', '--live', '300s'];
       const third = await begin(client.ip(), `${nobody}:9`, ...flags);
       await expect.poll(attempts, { timeout: LONG_MS }).toHaveLength(1);

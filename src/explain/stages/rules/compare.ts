@@ -4,9 +4,10 @@ import type { NodeView } from '../../node/index.ts';
 import type { Step } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import type { Planned } from '../endpoints.ts';
-import { evidenceOf, isOldProxy, isOurs, placeOf, removing } from '../place.ts';
+import { evidenceOf, isOldProxy, isOurs, placeOf, removing, showing } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
+import { translates } from './doing.ts';
 import { repairing, tellDrift } from './drift.ts';
 import { failWay, refusalText } from './ends.ts';
 import { keptOutOfTracking } from './kept-out.ts';
@@ -88,8 +89,10 @@ function tellExtra(compared: Compared, difference: Difference): void {
   const led = ways.filter(({ goal }) => goal && extra.includes(goal.address));
   const shown = extra.slice(0, 3).join(', ');
   const alive = led.find(({ goal }) => mayBeHeardAt(goal!, asked.target.protocol, node));
+  const byOthers = (way: Way) =>
+    way.result.steps.findLast((step) => translates(step) && !isOurs(step, asked.knowledge.mode));
   if (alive) {
-    const by = alive.result.steps.findLast((step) => translates(step) && !isOurs(step, asked.knowledge.mode));
+    const by = byOthers(alive);
     report.doubt(notPlanned(alive.goal!, by ? `${placeOf(by)}, which is not nodeplane’s,` : undefined), 'rules');
     return;
   }
@@ -104,6 +107,8 @@ function tellExtra(compared: Compared, difference: Difference): void {
     .flatMap(({ result }) => result.steps)
     .find((step) => isOldProxy(step, asked.knowledge.mode) && step.rule);
   const isAll = extra.length === reached.size;
+  const tell = (finding: Finding) => (isAll ? report.fail('rules', finding) : report.failPartly('rules', finding));
+  const theirs = led.length > 0 && led.every(byOthers) ? byOthers(led[0]!) : undefined;
   const unsure = led.flatMap(({ choices }) => choices).find(({ kind }) => kind === 'unknown');
   if (unsure && !isAll) {
     const by = other ? `${placeOf(other)} of another proxy` : 'the kernel';
@@ -111,12 +116,10 @@ function tellExtra(compared: Compared, difference: Difference): void {
   } else if (other) {
     const text = `${placeOf(other)} of another proxy leads to ${extra.join(', ')}`;
     report.fail('rules', { code: 'old-proxy', text, remedy: removing(other, asked.knowledge.mode) }, evidenceOf(other));
-  } else {
-    const text = `the kernel leads to ${shown}, which the plan does not have`;
-    tellDifference(compared, difference, text, (finding) =>
-      isAll ? report.fail('rules', finding) : report.failPartly('rules', finding),
-    );
-  }
+  } else if (theirs) {
+    const text = `${placeOf(theirs)} leads to ${shown}, where nobody listens`;
+    tell({ code: 'foreign-drop', text, remedy: [showing(theirs)] });
+  } else tellDifference(compared, difference, `the kernel leads to ${shown}, which the plan does not have`, tell);
 }
 
 /** To some endpoints the kernel does not lead, or some connections are not translated. */
@@ -167,10 +170,6 @@ function tellDifference(
 }
 
 /** Whether a rule may be who led a packet elsewhere: it ends the translation of destinations. */
-function translates({ hook, rule, verdict }: Step): boolean {
-  return (hook === 'prerouting' || hook === 'output') && rule !== undefined && verdict === 'accept';
-}
-
 /** What is said of an address to which the kernel, or a rule in it, leads and the plan does not. */
 export function notPlanned({ address }: Goal, by = 'the kernel'): string {
   return `${by} leads to ${address}, which the plan does not have: whether it answers is not known here`;

@@ -3,7 +3,7 @@ import { knownFamily } from '../../knowledge/index.ts';
 import { type LocalPod, type NodeView, rivalOf } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { editing, showingListeners } from '../commands.ts';
-import { lookElsewhere } from '../elsewhere.ts';
+import { lookElsewhere } from '../elsewhere/elsewhere.ts';
 import { whereServed } from '../find/find-port.ts';
 import { bothHave } from '../links/next-hop.ts';
 import { refusedByPod } from '../pods/routes.ts';
