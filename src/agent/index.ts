@@ -20,7 +20,7 @@ export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
 export { type FlowTable, openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
-export { localAddresses } from './services/local-addresses.ts';
+export { localAddresses, ownSource } from './services/local-addresses.ts';
 export { agentAtWork, agentWrites } from './standby/agent-at-work.ts';
 export { AGENT_ADDRESS } from './status/own-commands.ts';
 export { showServices, showStatus, showTopServices } from './status/show/show-status.ts';

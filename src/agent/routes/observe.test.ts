@@ -35,3 +35,17 @@ it('warns of routes that others had taken away, and of nothing else', () => {
     [{ family: 'IPv4', operations: 2 }, 'Routes of ours were gone, or not as they are meant; they are back'],
   ]);
 });
+
+it('tells why routes cannot be written once, until they are or the reason is another', () => {
+  const lines: string[] = [];
+  const told = (level: string) => (_facts: unknown, text: string) => void lines.push(`${level}: ${text.slice(0, 6)}`);
+  const logger = { info: told('info'), debug: told('debug'), error: told('error') } as unknown as Logger;
+  const observe = logRouteEvents(logger);
+  const fail = (why: string) =>
+    observe({ kind: 'syncFailed', family: 'IPv4', error: new Error(why), retryInMs: 1000 } as RouteEvent);
+  for (const why of ['eth0 is down', 'eth0 is down', 'no link']) fail(why);
+  const figures = { peers: {}, leftOut: 0 };
+  observe({ kind: 'synced', family: 'IPv4', full: true, seconds: 0, operations: 1, figures } as RouteEvent);
+  fail('no link');
+  expect(lines.map((line) => line.split(':')[0])).toEqual(['error', 'debug', 'error', 'info', 'error']);
+});

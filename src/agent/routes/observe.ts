@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { type Clock, driftText, type IpFamily } from '../../core/index.ts';
+import { type Clock, driftText, errorText, type IpFamily } from '../../core/index.ts';
 import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
@@ -10,6 +10,8 @@ export function logRouteEvents(logger: Logger): RouteObserver {
   const leftOut = { IPv4: new LeftOutLog(logger, 'IPv4'), IPv6: new LeftOutLog(logger, 'IPv6') };
   /** Families all of whose routes are compared, because something changed that is not the agent's work. */
   const disturbed = new Set<IpFamily>();
+  /** Why routes could not be written, as it was told last: it is tried again and again. */
+  const told = new Map<IpFamily, string>();
   return (event) => {
     const { kind, family } = event;
     switch (kind) {
@@ -18,6 +20,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         break;
       case 'synced': {
         const { full, seconds, operations, figures } = event;
+        told.delete(family);
         const level = operations > 0 || full ? 'info' : 'debug';
         logger[level](
           { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
@@ -31,7 +34,9 @@ export function logRouteEvents(logger: Logger): RouteObserver {
       }
       case 'syncFailed': {
         const { error, retryInMs } = event;
-        logger.error(
+        const isNews = told.get(family) !== errorText(error);
+        told.set(family, errorText(error));
+        logger[isNews ? 'error' : 'debug'](
           { family, retryInMs, err: error },
           'Routes to other nodes cannot be written; those before stay in force',
         );

@@ -19,7 +19,7 @@ import { openFlowTable } from './conntrack/flow-table.ts';
 import { UnansweredCleaner } from './conntrack/unanswered-cleaner.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
-import { localAddresses } from './local-addresses.ts';
+import { localAddresses, ownSource } from './local-addresses.ts';
 import { MODES } from './modes/modes.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
@@ -87,6 +87,7 @@ export function createFamily(options: FamilyOptions): Family {
     store,
     dataplane,
     localAddresses,
+    ownSource,
     apiServer: options.apiServer,
     externalIpCidrs: config.externalIpCidrs,
     hint: mode.hint,

@@ -1,6 +1,6 @@
-import { addressBits } from '../../core/index.ts';
+import { addressBits, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
-import { listAddresses } from '../../netlink/route/index.ts';
+import { listAddresses, lookUpRoute } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { LocalAddresses } from '../../proxy/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
@@ -25,4 +25,17 @@ export function localAddresses(): LocalAddresses {
   const held = listed.filter(({ index }) => index !== ofServices);
   const inNetworks = held.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
   return { all: held.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
+}
+
+/** Of documentation (RFC 5737, RFC 3849): only the default route leads there. */
+const SOMEBODY = { IPv4: parseIp('192.0.2.1'), IPv6: parseIp('2001:db8::1') } as const;
+
+/**
+ * The address by which this machine reaches others, as its default route has it; undefined: there is none.
+ *
+ * @throws KernelError, ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+ */
+export function ownSource(family: IpFamily): IpAddress | undefined {
+  const answer = withNetlink(NETLINK_ROUTE, (netlink) => lookUpRoute(netlink, { destination: SOMEBODY[family] }));
+  return answer.kind === 'route' ? answer.route.source : undefined;
 }

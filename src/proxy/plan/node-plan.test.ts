@@ -85,9 +85,20 @@ describe('node address', () => {
     ).toBe('IPv6');
   });
 
-  it('alone answers on NodePorts when they are "primary"; unknown, nothing does', () => {
+  it('alone answers on NodePorts when they are "primary"; unknown, that by which the machine reaches others, or nothing', () => {
     expect(plan({ nodePortAddresses: 'primary' }, node).nodePortAddresses).toEqual([parseIp('192.0.2.7')]);
     expect(plan({ nodePortAddresses: 'primary' }, undefined).nodePortAddresses).toEqual([]);
+    const ownSource = () => parseIp('192.0.2.9');
+    const input = {
+      family: 'IPv4',
+      settings: { ...DEFAULTS, nodePortAddresses: 'primary' },
+      localAddresses: [],
+    } as const;
+    const answering = (of: typeof node | undefined) =>
+      makeNodePlan({ ...input, node: of, ownSource }).nodePortAddresses;
+    expect(answering(undefined)).toEqual([parseIp('192.0.2.9')]);
+    expect(answering(node)).toEqual([parseIp('192.0.2.7')]);
+    expect(answering(makeNode('n1', {}))).toEqual([]);
   });
 });
 

@@ -51,13 +51,15 @@ export interface NodePlanInput {
   readonly settings: NodeSettings;
   /** The addresses on this machine's interfaces, of both families, loopback included. */
   readonly localAddresses: readonly IpAddress[];
+  /** The address by which this machine reaches others. Asked for only while the Node object is not known. @default not known either */
+  readonly ownSource?: ((family: IpFamily) => IpAddress | undefined) | undefined;
   /** All of the cluster, of both families. @default none known */
   readonly serviceCidrs?: readonly ServiceCIDR[];
 }
 
 /** What is the same for all Services of this node, in one family. Unreadable values of the Node object count as missing. */
 export function makeNodePlan(input: NodePlanInput): NodePlan {
-  const { family, node, settings, localAddresses, serviceCidrs = [] } = input;
+  const { family, node, settings, localAddresses, ownSource, serviceCidrs = [] } = input;
   const nodeIp = settings.nodeIp?.family === family ? settings.nodeIp : nodeIpOf(node, family);
   const loopbackNodePorts = hasLoopbackNodePorts(family, settings);
   return {
@@ -69,7 +71,8 @@ export function makeNodePlan(input: NodePlanInput): NodePlan {
       settings.nodePortAddresses,
       loopbackNodePorts,
       family,
-      nodeIp,
+      // A kubelet gives its Node the same, where nobody tells it another: NodePorts outlive a Node that cannot be read.
+      nodeIp ?? (node ? undefined : ownSource?.(family)),
       localAddresses,
     ),
     loopbackNodePorts,

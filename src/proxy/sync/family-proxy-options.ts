@@ -1,4 +1,4 @@
-import type { Cidr, Clock, IpAddress, Rest, SyncRunnerOptions } from '../../core/index.ts';
+import type { Cidr, Clock, IpAddress, IpFamily, Rest, SyncRunnerOptions } from '../../core/index.ts';
 import type { NodeSettings, Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
 import type { Dataplane } from './dataplane.ts';
 import type { ProxyObserver } from './events.ts';
@@ -39,6 +39,8 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
    * told last stay in force, and before there are any no sync succeeds.
    */
   readonly localAddresses: () => LocalAddresses;
+  /** See NodePlanInput. */
+  readonly ownSource?: ((family: IpFamily) => IpAddress | undefined) | undefined;
   /** Where the agent reaches the API server, when it is an address: it may be no Service's. @default none */
   readonly apiServer?: () => IpAddress | undefined;
   /** Where external IPs may be. @default everywhere but where no Service's address may be */

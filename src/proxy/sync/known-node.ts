@@ -5,7 +5,7 @@ import type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.
 
 type KnownNodeOptions = Pick<
   FamilyProxyOptions,
-  'store' | 'nodeName' | 'settings' | 'localAddresses' | 'apiServer' | 'externalIpCidrs'
+  'store' | 'nodeName' | 'settings' | 'localAddresses' | 'ownSource' | 'apiServer' | 'externalIpCidrs'
 >;
 
 /** What one family knows of the node it works on, and which addresses may be no Service's for that. */
@@ -76,9 +76,9 @@ export class KnownNode {
 
   /** What the plan needs of it, by the objects of now. */
   plan(localAddresses: readonly IpAddress[]): { readonly node: NodePlan; readonly zone: string } {
-    const { store, nodeName, settings } = this.#options;
+    const { store, nodeName, settings, ownSource } = this.#options;
     this.#lastNode = this.#lasting(store.node(nodeName));
-    const objects = { node: this.#lastNode, localAddresses, serviceCidrs: store.serviceCidrs() };
+    const objects = { node: this.#lastNode, localAddresses, ownSource, serviceCidrs: store.serviceCidrs() };
     return { node: makeNodePlan({ family: this.#family, settings, ...objects }), zone: zoneOf(this.#lastNode) };
   }
 

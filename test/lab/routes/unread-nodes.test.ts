@@ -54,13 +54,17 @@ interface Written {
   readonly routes: number;
   /** Elements of the rules beside them. */
   readonly elements: number;
+  /** Addresses that answer on NodePorts. */
+  readonly nodePorts: number;
 }
 
 function written(): Written {
   const lines = (text: string) => text.split('\n').filter((line) => line.trim() !== '').length;
   const { namespace } = node;
   const sets = namespace.run('nft', 'list', 'table', 'inet', 'nodeplane-routes').match(/elements = \{[^}]*\}/g) ?? [];
+  const nodePorts = namespace.run('nft', 'list', 'set', 'ip', 'nodeplane', 'nodeport-ips');
   return {
+    nodePorts: /elements = \{(.*)\}/.exec(nodePorts)?.[1]?.split(',').length ?? 0,
     routes: lines(namespace.run('ip', 'route', 'show', 'proto', '78')),
     elements: sets.join().split(',').length,
   };
@@ -81,6 +85,7 @@ async function leastUntil(then: Promise<unknown>): Promise<Written> {
   return {
     routes: Math.min(...seen.map(({ routes }) => routes)),
     elements: Math.min(...seen.map(({ elements }) => elements)),
+    nodePorts: Math.min(...seen.map(({ nodePorts }) => nodePorts)),
   };
 }
 
@@ -95,6 +100,7 @@ async function restarted(): Promise<void> {
 it('has all routes', async () => {
   await expect.poll(() => written().routes, { timeout: patient(30_000) }).toBeGreaterThanOrEqual(OTHERS);
   await expect.poll(why).toContain('readyz check passed');
+  expect(written().nodePorts).toBe(1);
 });
 
 it('takes nothing away while the list of Nodes comes in pieces, this one first', async () => {

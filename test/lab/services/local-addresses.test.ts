@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { localAddresses } from '../../../src/agent/index.ts';
+import { localAddresses, ownSource } from '../../../src/agent/index.ts';
 import { formatIp } from '../../../src/core/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
@@ -42,4 +42,14 @@ it('asks about no link by netlink, which waits for the lock of all links', () =>
   expect(listed()).toEqual(ADDRESSES);
   expect([...exchange.mock.calls, ...query.mock.calls]).toEqual([]);
   expect(dump.mock.calls.map(([{ operation }]) => operation)).toEqual(['RTM_GETADDR']);
+});
+
+it('tells by which address others are reached, where a default route leads to them', () => {
+  const source = (family: 'IPv4' | 'IPv6') => inNetns(namespace.path, () => ownSource(family));
+  expect([source('IPv4'), source('IPv6')]).toEqual([undefined, undefined]);
+  ip('link', 'set', 'eth0', 'up');
+  ip('address', 'add', '192.168.51.7/24', 'dev', 'eth0');
+  ip('route', 'add', 'default', 'via', '192.168.51.1');
+  expect(formatIp(source('IPv4')!)).toBe('192.168.51.7');
+  expect(source('IPv6')).toBeUndefined();
 });
