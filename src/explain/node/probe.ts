@@ -34,7 +34,14 @@ setTimeout(end, patience);
 if (isHeld) process.stdin.on('close', () => process.exit()).resume();
 attempts.forEach(({ protocol, source, ip, port, bytes, text }, index) => {
   let timer;
-  const done = (result) => { clearInterval(timer); results[index] = result; if (--open === 0) end(); };
+  let isDone = false;
+  const done = (result) => {
+    clearInterval(timer);
+    if (isDone) return;
+    isDone = true;
+    results[index] = result;
+    if (--open === 0) end();
+  };
   const failed = (error) => done(error.code || String(error));
   if (protocol === 'TCP') {
     const connect = (localAddress) => {
@@ -50,7 +57,7 @@ attempts.forEach(({ protocol, source, ip, port, bytes, text }, index) => {
   const socket = require('dgram').createSocket(ip.includes(':') ? 'udp6' : 'udp4');
   socket.once('error', failed);
   socket.once('message', () => done('answered'));
-  const send = () => socket.send(text === undefined ? Buffer.alloc(bytes) : text, () => {});
+  const send = () => socket.send(text ?? Buffer.alloc(bytes), (error) => error && text !== undefined && failed(error));
   socket.bind({ address: source }, () => socket.connect(port, ip, (error) => {
     if (error) return failed(error);
     send();
