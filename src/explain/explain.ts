@@ -8,6 +8,7 @@ import type { Asked, Client, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient, maskOf } from './stages/find/find-client.ts';
 import { findTarget } from './stages/find/find-target.ts';
+import { isHere } from './stages/here/is-here.ts';
 import { lookAtItself } from './stages/here/itself.ts';
 import { lookAtWayBack } from './stages/later/way-back.ts';
 import { lookAtLinkChains, lookAtSocketPrograms, lookForVrf } from './stages/link-chains.ts';
@@ -165,24 +166,23 @@ function lookAtEnds(asked: Asked, goals: readonly Goal[], node: NodeView, report
   }
 }
 
-/** First one way to each address, then another one to each of those to which there are more. Endpoints of this node come first: of others less can be told. */
+/** Those endpoints that are looked at: of this node before others, of which less can be told. What is left out neither works nor fails. */
+function theNearest(all: readonly (readonly Goal[])[], node: NodeView, report: Report): readonly (readonly Goal[])[] {
+  const distance = ([goal]: readonly Goal[]) => (isHere(goal!.ip, node) ? 0 : 1);
+  const sorted = [...all].sort((one, other) => distance(one) - distance(other));
+  for (const [goal] of sorted.slice(MOST_GOALS)) {
+    const text = `${goal!.address} is one of ${all.length} endpoints, of which ${MOST_GOALS} are looked at`;
+    report.cannotTellEndpoint('endpoint', goal!.address, text);
+  }
+  report.notChecked(`${all.length - MOST_GOALS} of ${all.length} endpoints`);
+  return sorted.slice(0, MOST_GOALS);
+}
+
+/** First one way to each address, then another one to each of those to which there are more. */
 function sortedByWay(all: readonly Goal[], node: NodeView, report: Report): readonly (readonly Goal[])[] {
   const ways = new Map<string, Goal[]>();
   for (const goal of all) ways.set(goal.address, [...(ways.get(goal.address) ?? []), goal]);
-  const isHere = ([goal]: readonly Goal[]) => {
-    const ip = formatIp(goal!.ip);
-    return node.isOwnAddress(ip) || node.podsAt(ip).length > 0;
-  };
-  const sorted =
-    ways.size > MOST_GOALS
-      ? [...ways.values()].sort((a, b) => Number(isHere(b)) - Number(isHere(a)))
-      : [...ways.values()];
-  const looked = sorted.slice(0, MOST_GOALS);
-  for (const [goal] of sorted.slice(MOST_GOALS)) {
-    const text = `${goal!.address} is one of ${ways.size} endpoints, of which ${MOST_GOALS} are looked at`;
-    report.cannotTellEndpoint('endpoint', goal!.address, text);
-  }
-  if (ways.size > MOST_GOALS) report.notChecked(`${ways.size - MOST_GOALS} of ${ways.size} endpoints`);
+  const looked = ways.size > MOST_GOALS ? theNearest([...ways.values()], node, report) : [...ways.values()];
   const [crowded] = looked.find((some) => some.length > MOST_WAYS) ?? [];
   if (crowded) report.cannotTell('rules', `the rules have more ways to ${crowded.address} than are looked at`);
   const most = Math.min(MOST_WAYS, Math.max(0, ...looked.map(({ length }) => length)));

@@ -152,10 +152,7 @@ export class RoutesPart implements Part, MtuSource {
 
   /** Ready: the kernel holds the routes to other nodes. */
   readiness(): Readiness {
-    return {
-      name: 'routes',
-      reason: this.#hasBegun ? this.#standing.reason() : (this.#lacking ?? this.#standing.reason()),
-    };
+    return { name: 'routes', reason: this.#lacking ?? this.#standing.reason() };
   }
 
   /** What it needs to begin; undefined: nothing more. */

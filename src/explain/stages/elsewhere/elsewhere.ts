@@ -16,12 +16,10 @@ export function lookElsewhere(asked: Asked, goals: readonly Goal[], node: NodeVi
   const untried = asked.probe
     ? judgeAttempts(asked, goals, node, report)
     : goals.map((goal) => ({ goal, why: undefined }));
-  const others = untried.flatMap(({ goal, why }) => cannotTell(asked, goal, why, node, report));
-  if (asked.knowledge.live) {
-    for (const command of others.splice(0, 1)) report.askThere(command);
-    if (!asked.probe && goals.some((goal) => seatOf(asked, goal, node))) report.askThere(probing(asked));
-    for (const command of others) report.askThere(command);
-  }
+  const [first, ...others] = untried.flatMap(({ goal, why }) => cannotTell(asked, goal, why, node, report));
+  const canTry = !asked.probe && goals.some((goal) => seatOf(asked, goal, node));
+  for (const command of [first, canTry && probing(asked), ...others])
+    if (asked.knowledge.live && command) report.askThere(command);
   if (asked.probe) return;
   const shown = goals.slice(0, 3).map(({ address }) => address);
   report.notChecked(`processes at ${shown.join(', ')}${goals.length > 3 ? ', ...' : ''}`);

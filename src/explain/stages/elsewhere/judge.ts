@@ -6,6 +6,9 @@ import { lookAtLarge } from './large.ts';
 import { hindranceOf, type Seat, seatOf, type Tried, tryAll } from './seat.ts';
 import { Silence } from './silence.ts';
 
+/** Of the source, not even one to share with connections to others. */
+const NO_PORT = 'EADDRINUSE';
+
 /** An endpoint that was not tried, and why; undefined: nobody here could. */
 export interface Untried {
   readonly goal: Goal;
@@ -33,13 +36,12 @@ export function judgeAttempts(
   const tried = seated.map((one, index): Tried => ({ ...one, result: results[index]! }));
   const silence = new Silence(
     asked,
-    tried.filter(({ result }) => !isOpen(result)),
+    tried.filter(({ result }) => !isOpen(result) && result !== NO_PORT),
     node,
   );
   for (const one of tried) {
     const { goal, result } = one;
-    // A client that asks for no port may share one; an attempt that asks for its address cannot.
-    if (result === 'EADDRINUSE') untried.push({ goal, why: 'no port was free for an attempt' });
+    if (result === NO_PORT) untried.push({ goal, why: 'no port was free for an attempt' });
     else if (isOpen(result)) tellOpen(asked, one, node, report);
     else tellFailed(one, silence, report);
   }

@@ -2,6 +2,7 @@ import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import { type NodeView, startOf } from '../../node/index.ts';
 import { walkInvalidAnswer } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
+import { isHere } from '../here/is-here.ts';
 import { isBridged, isUnseen } from '../links/bridge.ts';
 import { showing } from '../place.ts';
 import type { Report } from '../report.ts';
@@ -17,8 +18,8 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   const { client, target } = asked;
   const notes = new Set<string>();
   for (const goal of goals) {
-    const isHere = node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).length > 0;
-    if (target.service && goal.masqueraded === false && answersItself(asked, goal, isHere, node)) {
+    const here = isHere(goal.ip, node);
+    if (target.service && goal.masqueraded === false && answersItself(asked, goal, here, node)) {
       const untracked = untrackedByIpvs(goal, node);
       const text = `${goal.address} answers ${formatIp(client.ip)} directly, not through this node, and nothing translates that back`;
       report.failEndpoint('way back', goal.address, {
@@ -44,7 +45,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       report.cannotTellEndpoint('way back', goal.address, text);
       continue;
     }
-    lookAtLater(asked, goal, isHere, node, report);
+    lookAtLater(asked, goal, here, node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
   }
   lookAtInvalid(asked, goals, node, report);

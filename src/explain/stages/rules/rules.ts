@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, parseIp, withPort } from '../../../core/index.ts';
+import { formatIpPort, parseIp, withPort } from '../../../core/index.ts';
 import type { Branch } from '../../choices.ts';
 import { type NodeView, startOf } from '../../node/index.ts';
 import type { Packet } from '../../packet/index.ts';
@@ -6,6 +6,7 @@ import { type Walk, walkPacket } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import type { Planned } from '../endpoints.ts';
 import { isNobodys, isTakenHere } from '../here/heard-here.ts';
+import { isHere } from '../here/is-here.ts';
 import { isUnseen } from '../links/bridge.ts';
 import type { Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
@@ -85,11 +86,16 @@ export function lookAtRules(
 
 /** Where rules of others lead to several, what is wrong with one of them is its own. */
 function addLedTo(goals: readonly Goal[], node: NodeView, report: Report): void {
-  const led = new Map(goals.map(({ address, ip }) => [address, formatIp(ip)]));
+  const led = new Map(goals.map(({ address, ip }) => [address, ip]));
   if (led.size < 2) return;
   for (const [address, ip] of led) {
-    const here = node.isOwnAddress(ip) || node.podsAt(ip).length > 0;
-    report.addEndpoint({ address, node: null, here, used: true, reason: 'rules of others lead there' });
+    report.addEndpoint({
+      address,
+      node: null,
+      here: isHere(ip, node),
+      used: true,
+      reason: 'rules of others lead there',
+    });
   }
 }
 
