@@ -24,7 +24,7 @@ export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABL
   }
   for (const set of sets.values()) {
     const { name, key, data, flags, size, timeoutMs, comment } = set;
-    const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'mark');
+    const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'integer');
     result[`set ${name}`] = { key, data, flags, size, timeoutMs, comment, elements };
   }
   return result;

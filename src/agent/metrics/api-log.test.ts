@@ -49,8 +49,17 @@ it('does not say that all is read while a resource has not been', () => {
 it('says nothing of watches that end and are begun anew', () => {
   list(2);
   fail('the server closed');
-  for (const resource of RESOURCES) log.observe({ kind: 'watchStarted', resource });
+  for (const resource of RESOURCES) log.observe({ kind: 'watchStands', resource });
   expect(said()).toEqual([]);
+});
+
+it('tells once of watches that the server accepts and ends at once, again and again', () => {
+  list(2);
+  for (let attempt = 0; attempt < 5; attempt++) {
+    for (const resource of RESOURCES) log.observe({ kind: 'watchStarted', resource });
+    fail('was ended by the server at once');
+  }
+  expect(said()).toEqual([AWAY]);
 });
 
 it('tells once why the server is not heard, and when it is again by all', async () => {
@@ -60,9 +69,9 @@ it('tells once why the server is not heard, and when it is again by all', async 
   fail('no route');
   expect(said()).toEqual([AWAY, AWAY]);
   await clock.advance(7000);
-  log.observe({ kind: 'watchStarted', resource: 'nodes' });
+  log.observe({ kind: 'watchStands', resource: 'nodes' });
   expect(said()).toEqual([AWAY, AWAY]);
-  log.observe({ kind: 'watchStarted', resource: 'services' });
+  log.observe({ kind: 'watchStands', resource: 'services' });
   expect(lines.at(-1)).toEqual({ level: 30, awaySeconds: 7, msg: 'The API server is heard again' });
   fail('refused');
   fail('refused');

@@ -55,7 +55,7 @@ export class ApiLog {
         this.#heard(figures.resource);
         break;
       }
-      case 'watchStarted':
+      case 'watchStands':
         logger.debug({ ...observation }, 'API server');
         this.#heard(observation.resource);
         break;

@@ -93,6 +93,7 @@ describe('trouble', () => {
       t.server.watches('services').at(-1)!.error({ code: 410, message: 'too old' });
       await eventually(() => expect(t.lists()).toHaveLength(1));
       expect(t.failures()).toMatchObject([{ retryInMs: 0 }]);
+      expect(t.observed).toContainEqual({ kind: 'watchStands', resource: 'services' });
     }
   });
 

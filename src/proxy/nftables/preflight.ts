@@ -120,7 +120,7 @@ function featuresOf(family: IpFamily): Feature[] {
     {
       needs: 'maps that rules write',
       sets: Object.fromEntries(stickySets(family, maps, { affinitySeconds: 1 })),
-      rules: stickyChain(family, maps, 2).rules.map(({ expressions }) => expressions),
+      rules: stickyChain(family, 'TCP', maps, 2).rules.map(({ expressions }) => expressions),
     },
   ];
 }

@@ -35,7 +35,7 @@ export function masqueradeChains(
       };
     }),
     {
-      chain: { ...chainRef('masquerade'), base: { type: 'nat', hook: 'postrouting', priority: AFTER_OTHERS } },
+      chain: { ...chainRef('masquerade-sources'), base: { type: 'nat', hook: 'postrouting', priority: AFTER_OTHERS } },
       rules: IP_FAMILIES.flatMap((family) =>
         isIn('masqueraded', 'saddr', family).map((isSource) => [
           ...isFamily(family),

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadReassertion } from '../../../src/cni/index.ts';
 import { parseAddressWithPrefix, parseIp } from '../../../src/core/index.ts';
 import {
-  type Expression,
   interfaceName,
   intervalElements,
   Nftables,
@@ -55,19 +54,12 @@ function outcomes(label: string, transactions: readonly (readonly NftChange[])[]
   };
 }
 
-/**
- * Without the rules that nft 1.0.6 lists but does not read: it misses the type of `numgen` and of a port of the original direction
- * as one field of a key, and a comparison of the protocol before a map of ports (that of a Service's affinity has one field).
- */
+/** Without the rules that nft 1.0.6 lists but does not read: it aborts on an address of IPv6 and a port to be written into a map. */
 function readable(changes: readonly NftChange[]): NftChange[] {
-  return changes.filter(
-    ({ object }) => object.kind !== 'rule' || !('expressions' in object) || !object.expressions.some(isUnreadable),
-  );
-}
-
-function isUnreadable(expression: Expression): boolean {
-  if (expression.kind === 'lookup') return expression.set.includes('affinity-');
-  return expression.kind === 'numgen' || (expression.kind === 'ct' && expression.key === 'proto-dst');
+  return changes.filter(({ object }) => {
+    if (object.kind !== 'rule' || object.family !== 'ip6' || !('expressions' in object)) return true;
+    return !object.expressions.some((expression) => expression.kind === 'dynset' && expression.data !== undefined);
+  });
 }
 
 describe('a rule', () => {
@@ -131,11 +123,9 @@ it('reads as nft lists it, and back: what features of pods put into tables', asy
   const features = new FakeNftables();
   reassertFeatures(features, featuresOf([pod]));
   const transactions = features.commits;
-  const all = outcomes('pods', transactions);
-  expect(all.fake).toBe(all.kernel);
-  const some = outcomes('pods-text', transactions.map(readable));
-  expect(some.fake).toBe(some.kernel);
-  expect(some.load()).toBe(some.kernel);
+  const { kernel, fake, load } = outcomes('pods', transactions);
+  expect(fake).toBe(kernel);
+  expect(load()).toBe(kernel);
 });
 
 it('reads as nft lists it, and back: elements, flags, comments, what is taken away', () => {

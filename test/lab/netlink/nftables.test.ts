@@ -83,13 +83,13 @@ describe('a rule', () => {
     nft.commit([
       add({
         ...set('endpoints'),
-        key: ['ipv4_addr', 'inet_proto', 'inet_service', 'mark'],
+        key: ['ipv4_addr', 'inet_proto', 'inet_service', 'integer'],
         data: ['ipv4_addr', 'inet_service'],
         comment: 'endpoints',
       }),
       add({
         ...set('choices'),
-        key: ['mark', 'ipv4_addr'],
+        key: ['integer', 'ipv4_addr'],
         data: ['inet_proto', 'ipv4_addr', 'inet_service'],
       }),
       add({
@@ -112,7 +112,7 @@ describe('a rule', () => {
     const text = listing();
     expect(text).toContain('dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 3 map @endpoints');
     expect(text).toContain('update @sticky { ip saddr timeout 1m : numgen random mod 3 . ip daddr }');
-    expect(text).toContain('10.96.0.1 . tcp . 80 . 0x00000002 comment "shop/web:http" : 10.1.0.1 . 8080');
+    expect(text).toContain('10.96.0.1 . tcp . 80 . 2 comment "shop/web:http" : 10.1.0.1 . 8080');
     const [first, second] = nft.listRules({ kind: 'chain', ...T, name: 'lb-3' });
     expect(first!.expressions.map(expressionKey)).toEqual(affine.map(expressionKey));
     expect(second!.expressions.map(expressionKey)).toEqual(expressions.map(expressionKey));

@@ -1,4 +1,13 @@
-import { type Cidr, formatCidr, IP_FAMILIES, type IpFamily, networkOf, parseCidr } from '../../../core/index.ts';
+import {
+  type Cidr,
+  formatCidr,
+  IP_FAMILIES,
+  IP_PROTOCOLS,
+  type IpFamily,
+  type IpProtocol,
+  networkOf,
+  parseCidr,
+} from '../../../core/index.ts';
 import {
   type BaseChain,
   cmp,
@@ -42,6 +51,8 @@ const AFTER_SRCNAT = SRCNAT + 1;
 /** How many registers the name of a link takes. */
 const IFNAME_WORDS = 4;
 
+/** Those of host ports. */
+const PROTOCOLS: readonly IpProtocol[] = ['TCP', 'UDP', 'SCTP'];
 const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
 
 const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
@@ -68,12 +79,18 @@ const CHAINS: readonly ChainWithRules[] = [
     rules: [[...isToThisNode, jump('host-ports')]],
   },
   {
+    chain: podChain('hairpin'),
+    rules: IP_FAMILIES.flatMap((family) => PROTOCOLS.map((protocol) => [...isHairpin(family, protocol), masquerade])),
+  },
+  {
     chain: podChain('postrouting', { type: 'nat', hook: 'postrouting', priority: AFTER_SRCNAT }),
-    rules: IP_FAMILIES.flatMap((family) => [
-      [...isHairpin(family), masquerade],
-      [...isTo(MULTICAST[family]), returnToCaller],
-      [...isFamily(family), payload.saddr(family), lookup(podSet('masquerade', family).name, { to: 'verdict' })],
-    ]),
+    rules: [
+      [...isDestinationTranslated(), jump('hairpin')],
+      ...IP_FAMILIES.flatMap((family) => [
+        [...isTo(MULTICAST[family]), returnToCaller],
+        [...isFamily(family), payload.saddr(family), lookup(podSet('masquerade', family).name, { to: 'verdict' })],
+      ]),
+    ],
   },
   {
     // For host ports on 127.0.0.1 the links to pods must route that address (route_localnet). It has no business on any
@@ -152,11 +169,15 @@ function translate(family: IpFamily, set: PodSetKind, key: readonly Expression[]
   ];
 }
 
-/** `ct status dnat meta l4proto . ct original proto-dst . ip daddr . ip saddr @hairpin` */
-function isHairpin(family: IpFamily): Expression[] {
+/**
+ * `meta l4proto PROTOCOL meta l4proto . ct original proto-dst . ip daddr . ip saddr @hairpin`. The protocol is in the key; before it as
+ * well, since `nft` reads a port of conntrack only where the protocol is known.
+ */
+function isHairpin(family: IpFamily, protocol: IpProtocol): Expression[] {
   return [
     ...isFamily(family),
-    ...isDestinationTranslated(),
+    meta('l4proto'),
+    cmp.equal(Uint8Array.of(IP_PROTOCOLS[protocol])),
     meta('l4proto'),
     ct('proto-dst', 1, 'original'),
     payload.daddr(family, 2),

@@ -28,6 +28,8 @@ export type ApiObservation =
       readonly streamed: boolean;
     }
   | { readonly kind: 'watchStarted'; readonly resource: string }
+  /** It has stayed open for long enough to be one that works: the server may accept a watch and end it at once, again and again. */
+  | { readonly kind: 'watchStands'; readonly resource: string }
   | { readonly kind: 'watchEnded'; readonly resource: string; readonly seconds: number }
   | {
       /** A list or watch failed and is tried again. */

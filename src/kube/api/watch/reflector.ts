@@ -2,7 +2,7 @@ import { type Clock, errorText, NodeplaneError, sleep, type Timer, tellFailure, 
 import type { ObjectEvent, SourceProblem } from '../../source.ts';
 import { type ApiClient, ApiStatusError, isStatus } from '../client/api-client.ts';
 import { backOffMs } from '../client/back-off.ts';
-import type { ApiObserver } from '../client/observation.ts';
+import type { ApiObservation, ApiObserver } from '../client/observation.ts';
 import { statusErrorOf } from '../client/status-error.ts';
 import { GarbageError } from './garbage-error.ts';
 import { listPages } from './list-pages.ts';
@@ -250,6 +250,7 @@ export class Reflector {
   #works(): void {
     this.#failures = 0;
     this.#clearTrouble();
+    this.#observe({ kind: 'watchStands' });
   }
 
   #clearTrouble(): void {
@@ -332,10 +333,7 @@ export class Reflector {
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-type ReflectorObservation = DistributiveOmit<
-  Extract<Parameters<ApiObserver>[0], { readonly resource: string }>,
-  'resource'
->;
+type ReflectorObservation = DistributiveOmit<Extract<ApiObservation, { readonly resource: string }>, 'resource'>;
 
 /** A watch can be taken up again after a lost connection or an overloaded server, not after anything else. */
 function needsList(error: NodeplaneError): boolean {

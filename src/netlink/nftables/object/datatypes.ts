@@ -11,12 +11,13 @@ export interface Datatype {
 }
 
 const DATATYPES = {
+  /** 32 bits in host order, as `numgen` makes them. nft's integers have any length, and no name in a set: `typeof.ts`. */
+  integer: { id: 4, length: 4, byteorder: 'host' },
   ipv4_addr: { id: 7, length: 4, byteorder: 'network' },
   ipv6_addr: { id: 8, length: 16, byteorder: 'network' },
   ether_addr: { id: 9, length: 6, byteorder: 'network' },
   inet_proto: { id: 12, length: 1, byteorder: 'network' },
   inet_service: { id: 13, length: 2, byteorder: 'network' },
-  /** Any 32-bit number in host order; also the type for indices from `numgen`, for which `nft` has no name. */
   mark: { id: 19, length: 4, byteorder: 'host' },
   iface_index: { id: 20, length: 4, byteorder: 'host' },
   ifname: { id: 41, length: 16, byteorder: 'host' },

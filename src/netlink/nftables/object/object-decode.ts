@@ -22,11 +22,13 @@ import { nfgenmsg } from '../../uapi/nfnetlink.ts';
 import type { Expression } from '../expression/expression.ts';
 import { decodeExpression, decodeExpressions } from '../expression/expression-decode.ts';
 import { need, readOptional64 } from '../expression/integers.ts';
-import { type DatatypeName, typeFields } from './datatypes.ts';
+import type { DatatypeName } from './datatypes.ts';
 import { decodeElements } from './element-decode.ts';
 import type { BaseChain, NftChain, NftCounter, NftElements, NftFamily, NftRule, NftSet, NftTable } from './model.ts';
 import { FAMILIES, HOOKS, SET_FLAGS } from './names.ts';
+import { typeofFields, UDATA_SET_DATA_TYPEOF, UDATA_SET_KEY_TYPEOF } from './typeof.ts';
 import { readComment, UDATA_SET_COMMENT } from './userdata.ts';
+import { readRecord } from './userdata-record.ts';
 
 /** The family a message is about; undefined for those without a place in the model (arp, netdev). */
 export function decodeFamily(payload: Uint8Array): NftFamily | undefined {
@@ -101,8 +103,12 @@ export function decodeSet(payload: Uint8Array, family: NftFamily): NftSet {
   const bits = a.NFTA_SET_FLAGS ?? 0;
   const flags = SET_FLAGS.names(bits);
   const data = (bits & NFT_SET_MAP) === 0 ? undefined : (a.NFTA_SET_DATA_TYPE ?? 0);
-  const key = typeFields(a.NFTA_SET_KEY_TYPE ?? 0);
-  const values = data === undefined || data === NFT_DATA_VERDICT ? undefined : typeFields(data);
+  const typeofRecord = (type: number) => readRecord(a.NFTA_SET_USERDATA, type);
+  const key = typeofFields(a.NFTA_SET_KEY_TYPE ?? 0, typeofRecord(UDATA_SET_KEY_TYPEOF));
+  const values =
+    data === undefined || data === NFT_DATA_VERDICT
+      ? undefined
+      : typeofFields(data, typeofRecord(UDATA_SET_DATA_TYPEOF));
   return {
     kind: 'set',
     family,

@@ -1,9 +1,10 @@
-// What the kernel keeps for `nft` and hands back unread: comments, and how to print the keys of sets. The format is
-// libnftnl's: records of one byte type, one byte length, value.
+// What the kernel keeps for `nft` and hands back unread: comments, and how to print the keys of sets.
 
 import { NodeplaneError } from '../../../core/index.ts';
 import { NFT_USERDATA_MAXLEN } from '../../uapi/nf-tables.ts';
 import { type DatatypeName, datatype } from './datatypes.ts';
+import { saysTypeof, typeofValue, UDATA_SET_DATA_TYPEOF, UDATA_SET_KEY_TYPEOF } from './typeof.ts';
+import { numberRecord, readRecord, record } from './userdata-record.ts';
 
 /** The comment's type in tables, chains, rules, elements and counters. */
 export const UDATA_COMMENT = 0;
@@ -23,14 +24,19 @@ export function commentUserdata(comment: string | undefined): Uint8Array | undef
   return comment === undefined ? undefined : Uint8Array.from(commentRecord(UDATA_COMMENT, comment));
 }
 
-/** The userdata of a set or map, without which `nft` prints integers in the wrong byte order. Throws ERR_ENCODE. */
+/** The userdata of a set or map, without which `nft` prints integers in the wrong byte order, or as what it cannot read. Throws ERR_ENCODE. */
 export function setUserdata(
   key: readonly DatatypeName[],
   data: readonly DatatypeName[] | 'verdict' | undefined,
   comment: string | undefined,
 ): Uint8Array {
-  const bytes = number(UDATA_SET_KEYBYTEORDER, byteorder(key));
-  if (data !== undefined) bytes.push(...number(UDATA_SET_DATABYTEORDER, data === 'verdict' ? 0 : byteorder(data)));
+  const bytes = numberRecord(UDATA_SET_KEYBYTEORDER, byteorder(key));
+  if (data !== undefined)
+    bytes.push(...numberRecord(UDATA_SET_DATABYTEORDER, data === 'verdict' ? 0 : byteorder(data)));
+  if (saysTypeof(key, data)) {
+    bytes.push(...record(UDATA_SET_KEY_TYPEOF, typeofValue(key)));
+    if (data !== undefined && data !== 'verdict') bytes.push(...record(UDATA_SET_DATA_TYPEOF, typeofValue(data)));
+  }
   if (comment !== undefined) bytes.push(...commentRecord(UDATA_SET_COMMENT, comment));
   if (bytes.length > NFT_USERDATA_MAXLEN) throw tooLong(comment ?? '');
   return Uint8Array.from(bytes);
@@ -38,14 +44,8 @@ export function setUserdata(
 
 /** The comment in userdata; undefined when there is none, or when another program wrote something else there. */
 export function readComment(userdata: Uint8Array | undefined, type = UDATA_COMMENT): string | undefined {
-  if (userdata === undefined) return undefined;
-  for (let at = 0; at + 2 <= userdata.length; at += 2 + userdata[at + 1]!) {
-    const end = at + 2 + userdata[at + 1]!;
-    if (userdata[at] !== type) continue;
-    if (end > userdata.length || userdata[end - 1] !== 0 || end === at + 2) return undefined;
-    return Buffer.from(userdata.buffer, userdata.byteOffset + at + 2, end - at - 3).toString('utf8');
-  }
-  return undefined;
+  const text = readRecord(userdata, type);
+  return text === undefined || text.at(-1) !== 0 ? undefined : Buffer.from(text.subarray(0, -1)).toString('utf8');
 }
 
 /** Throws ERR_ENCODE for a comment that is too long or has a NUL in it. */
@@ -54,16 +54,11 @@ function commentRecord(type: number, comment: string): number[] {
   if (text.length > COMMENT_MAXLEN) throw tooLong(comment);
   if (text.includes(0))
     throw new NodeplaneError('ERR_ENCODE', `Cannot write ${JSON.stringify(comment)}: it contains a NUL`);
-  return [type, text.length + 1, ...text, 0];
+  return record(type, [...text, 0]);
 }
 
 function tooLong(comment: string): NodeplaneError {
   return new NodeplaneError('ERR_ENCODE', `Cannot write the comment "${comment}": at most ${COMMENT_MAXLEN} bytes fit`);
-}
-
-/** A 32-bit number in host order. */
-function number(type: number, value: number): number[] {
-  return [type, 4, value, 0, 0, 0];
 }
 
 /** 0 for a concatenation, whose fields say it themselves. */

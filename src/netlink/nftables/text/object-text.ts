@@ -1,6 +1,7 @@
 import type { KeyRange } from '../object/intervals.ts';
 import { intervalRanges } from '../object/intervals.ts';
 import type { BaseChain, NftElement, NftFamily, NftHook, NftSet, SetFlag } from '../object/model.ts';
+import { saysTypeof, typeofText } from '../object/typeof.ts';
 import { verdictText } from './rule-text.ts';
 import { concatenationText, hexText, rangeText, timeText } from './value-text.ts';
 
@@ -25,10 +26,12 @@ export function setBody({
   gcIntervalMs,
   comment,
 }: Omit<NftSet, 'kind' | 'family' | 'table' | 'name'>): Body {
+  const isTypeof = saysTypeof(key, data);
+  const typeText = isTypeof ? typeofText : datatypeText;
   const type = typeText(key) + (data === undefined ? '' : ` : ${data === 'verdict' ? data : typeText(data)}`);
   const shown = FLAG_ORDER.filter((flag) => flags.includes(flag));
   return [
-    `type ${type}`,
+    `${isTypeof ? 'typeof' : 'type'} ${type}`,
     ...(size === undefined ? [] : [`size ${size}`]),
     ...(shown.length === 0 ? [] : [`flags ${shown.join(',')}`]),
     ...(timeoutMs === undefined ? [] : [`timeout ${timeText(timeoutMs)}`]),
@@ -42,7 +45,7 @@ export function setWord(set: Pick<NftSet, 'data'> | undefined): 'set' | 'map' {
   return set?.data === undefined ? 'set' : 'map';
 }
 
-function typeText(fields: NftSet['key']): string {
+function datatypeText(fields: NftSet['key']): string {
   return fields.join(' . ');
 }
 

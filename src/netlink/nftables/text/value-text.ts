@@ -15,8 +15,7 @@ export type ValueType =
   | 'existence'
   /** NFPROTO_* */
   | 'nfproto'
-  /** An integer in host byte order, and one in network byte order. */
-  | 'integer'
+  /** An integer in network byte order. */
   | 'network_integer';
 
 const PROTOCOLS: Readonly<Record<number, string>> = {
@@ -92,7 +91,10 @@ function addressText(bytes: Uint8Array): string {
 }
 
 /** A value of 4 bytes. */
-function wordText(type: Exclude<ValueType, DatatypeName> | 'mark' | 'iface_index', bytes: Uint8Array): string {
+function wordText(
+  type: Exclude<ValueType, DatatypeName> | 'integer' | 'mark' | 'iface_index',
+  bytes: Uint8Array,
+): string {
   if (type === 'network_integer') return String(readBe32(bytes, 0));
   const value = readU32(bytes, 0);
   switch (type) {

@@ -1,5 +1,5 @@
-import type { IpFamily } from '../../../core/index.ts';
-import { type Expression, lookup, payload, setMarkBits } from '../../../netlink/nftables/index.ts';
+import { IP_PROTOCOLS, type IpFamily, type IpProtocol } from '../../../core/index.ts';
+import { cmp, type Expression, lookup, meta, payload, setMarkBits } from '../../../netlink/nftables/index.ts';
 import { addressRegisters, isLocalAddress } from '../../../nft/index.ts';
 import type { NodePlan } from '../../index.ts';
 import type { ChainBody } from './chain.ts';
@@ -80,24 +80,30 @@ function shortCircuit(node: NodePlan, leave: readonly Expression[]): RuleBody[] 
  *
  * `nft` (to 1.1 at least) aborts on rules that write into a map what they found in another. So the value of `choices` has
  * the protocol before the endpoint: it goes to registers 0 and up, and what is remembered is taken from register 1, where
- * `nft` still sees the random number, and the destination behind it: it prints `numgen random mod N . ip daddr`.
+ * `nft` still sees what was loaded before. It prints the packet's destination and port, which it can read again.
  */
-export function stickyChain(family: IpFamily, names: StickyMaps, slots: number): ChainBody {
+export function stickyChain(family: IpFamily, protocol: IpProtocol, names: StickyMaps, slots: number): ChainBody {
   // Behind the value: protocol, address, port.
-  const key = family === 'IPv4' ? 4 : 8;
+  const [portAt, drawn, key] = family === 'IPv4' ? [2, 3, 4] : [5, 7, 8];
   const update = { kind: 'dynset', operation: 'update', set: names.affinity, key, data: 1 } as const;
+  const seenByNft = [payload.daddr(family, 1), payload.dport(portAt)];
   const remember = (count: number) =>
     rule(
-      [anyOf(count, 1), payload.daddr(family, 2), lookup(names.choices, { from: 1, to: 0 })],
+      [...seenByNft, anyOf(count, drawn), lookup(names.choices, { from: drawn, to: 0 })],
       [payload.saddr(family, key), update],
     );
+  // Known here. Said again, since `nft` does not read `dnat to` with a port without it.
+  const isProtocol = [meta('l4proto'), cmp.equal(Uint8Array.of(IP_PROTOCOLS[protocol]))];
   const [first, ...again] = draws(slots);
   return {
     rules: [
-      commented('a new client gets one of the choices, a known one time', remember(first!)),
+      commented('a new client gets one of the choices, not what nft shows; a known one gets time', remember(first!)),
       ...again.map(remember),
-      rule(payload.saddr(family), dnatByMap(family, names.affinity)),
-      commented('no room for more clients', rule(anyOf(lastDraw(slots), 0), dnatByMap(family, names.endpoints))),
+      rule(isProtocol, payload.saddr(family), dnatByMap(family, names.affinity)),
+      commented(
+        'no room for more clients',
+        rule(isProtocol, anyOf(lastDraw(slots), 0), dnatByMap(family, names.endpoints)),
+      ),
     ],
   };
 }

@@ -253,7 +253,7 @@ function compileSticky(
     for (const [name, body] of stickySets(family, maps, port)) sets.set(name, body);
     groups.push({ set: maps.endpoints, prefix: NO_BYTES, endpoints, affinity: maps.affinity });
     groups.push({ set: maps.choices, prefix: NO_BYTES, endpoints, lead: protocolField(port.protocol) });
-    chains.set(maps.chain, { ...stickyChain(family, maps, slotCapacity(endpoints.length)), comment });
+    chains.set(maps.chain, { ...stickyChain(family, port.protocol, maps, slotCapacity(endpoints.length)), comment });
   };
   balance(names.cluster, port.clusterEndpoints);
   balance(names.local, port.localEndpoints);

@@ -95,7 +95,7 @@ function describeField(type: DatatypeName, bytes: Uint8Array): string {
       return ipProtocolName(bytes[0]!)?.toLowerCase() ?? String(bytes[0]);
     case 'inet_service':
       return String(readBe16(bytes, 0));
-    case 'mark':
+    case 'integer':
       return String(readU32(bytes, 0));
     default:
       return Buffer.from(bytes).toString('hex');

@@ -22,8 +22,8 @@ function types(family: IpFamily) {
 /** The sets every table of ours has, by name. */
 export function fixedSets(family: IpFamily): Readonly<Record<FixedSetName, SetBody>> {
   const { address, port, vip, endpoint } = types(family);
-  const vipEndpoint = { key: [...vip, 'mark'], data: endpoint } as const;
-  const portEndpoint = { key: [...port, 'mark'], data: endpoint } as const;
+  const vipEndpoint = { key: [...vip, 'integer'], data: endpoint } as const;
+  const portEndpoint = { key: [...port, 'integer'], data: endpoint } as const;
   const verdict = 'verdict';
   return {
     [SETS.services]: {
@@ -59,8 +59,8 @@ export function stickySets(
 ): [string, SetBody][] {
   const { address, endpoint } = types(family);
   return [
-    [names.endpoints, { key: ['mark'], data: endpoint }],
-    [names.choices, { key: ['mark'], data: ['inet_proto', ...endpoint] }],
+    [names.endpoints, { key: ['integer'], data: endpoint }],
+    [names.choices, { key: ['integer'], data: ['inet_proto', ...endpoint] }],
     [
       names.affinity,
       {
