@@ -20,14 +20,6 @@ describe('docs/security.md', () => {
   });
 });
 
-describe('docs/contributing.md', () => {
-  const paths = [...read('docs/contributing.md').matchAll(/`((?:src|test|deploy|docs)\/[\w/.-]+\w\/?)`/g)].map(
-    ([, path]) => path!,
-  );
-
-  it.each(paths)('names %s, which is there', (path) => expect(existsSync(at(path))).toBe(true));
-});
-
 describe('docs/architecture.md', () => {
   const answers = [...read('docs/architecture.md').matchAll(/^\| ([^|]+) \| `(src\/[\w/.-]+)` \|$/gm)];
 
@@ -38,10 +30,14 @@ describe('docs/architecture.md', () => {
   });
 });
 
-it('comments name files that are there', () => {
-  const files = ['src', 'test', 'bench', 'demo'].flatMap((folder) =>
+/** The paths of all files and folders below these folders. */
+const filesIn = (...folders: readonly string[]) =>
+  folders.flatMap((folder) =>
     readdirSync(at(folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
   );
+
+it('comments name files that are there', () => {
+  const files = filesIn('src', 'test', 'bench', 'demo');
   const wrong = files
     .filter((path) => /\.(ts|c|h)$/.test(path))
     .flatMap((path) => {
@@ -84,6 +80,30 @@ describe('docs/', () => {
       return isThere ? [] : [link];
     });
     expect(dead).toEqual([]);
+  });
+
+  it('name files and folders that are there', () => {
+    const folders = ['src', 'test', 'bench', 'demo', 'deploy', 'docs', 'scripts'];
+    const paths = filesIn(...folders);
+    const isPath = new RegExp(`^(?:${[...folders, ...readdirSync(at('src'))].join('|')})/.|\\.ts$`);
+    const isThere = (name: string) => {
+      // `src/` may be left out, and all folders of a file that is named alone; `…`, `*`, `<part>` and MODE stand for words.
+      const pattern = name
+        .replace(/\/$/, '')
+        .replaceAll('.', '\\.')
+        .replace(/[…*]|<\w+>|\bMODE\b/g, '[\\w-]*');
+      const path = new RegExp(`^${name.includes('/') ? '(?:src/)?' : '(?:.*/)?'}${pattern}$`);
+      return paths.some((one) => path.test(one));
+    };
+    const named = [...texts].flatMap(([page, text]) =>
+      [...text.replace(/^ *```[\s\S]*?^ *```/gm, '').matchAll(/`([^`]+)`/g)]
+        .flatMap(([, words]) => words!.split(/\s+/))
+        .filter((word) => isPath.test(word))
+        .map((name) => [page, name]),
+    );
+    expect(named.length).toBeGreaterThan(600);
+    // The schema of an answer.
+    expect(named.filter(([, name]) => !isThere(name!))).toEqual([['docs/explain.md', 'explain/v1']]);
   });
 
   it('have every metric', () => {
