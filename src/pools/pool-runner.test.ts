@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiObject, apiNode, FakeApiServer } from '../../test/fakes/api-server/index.ts';
 import { eventually } from '../../test/fakes/api-source-fixture.ts';
-import { type ApiClient, ApiSource, createApiClient } from '../kube/index.ts';
+import { type ApiClient, ApiSource, createApiClient, NODES, POD_CIDR_BLOCKS } from '../kube/index.ts';
 import { nodeHash } from './block-name.ts';
 import type { PoolProblem } from './decide/index.ts';
 import { parsePools } from './pool.ts';
-import { POOL_RESOURCES, PoolRunner } from './pool-runner.ts';
+import { PoolRunner } from './pool-runner.ts';
 
 const POOLS = parsePools([
   { cidr: '10.244.0.0/25', blockSize: 26 },
@@ -28,7 +28,8 @@ class Node {
     this.name = name;
     const use = (cidr: string) => ({ used: this.used.get(cidr) ?? 0, free: 61 - (this.used.get(cidr) ?? 0) });
     this.runner = new PoolRunner({ client, node: name, pools: POOLS, use });
-    this.#source = new ApiSource({ client, resources: POOL_RESOURCES, random: () => 0 });
+    const resources = [{ ...NODES, essential: true }, POD_CIDR_BLOCKS];
+    this.#source = new ApiSource({ client, resources, random: () => 0 });
   }
 
   async start(): Promise<this> {

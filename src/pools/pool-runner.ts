@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock, type Timer, tellFailure } from '../core/index.ts';
-import { type ApiClient, NODES, type ObjectEvent, POD_CIDR_BLOCKS, type Resource } from '../kube/index.ts';
+import type { ApiClient, ObjectEvent } from '../kube/index.ts';
 import { BlockView } from './block-view.ts';
 import {
   type BlockRequest,
@@ -22,9 +22,6 @@ import { type PoolTimes, poolTimes } from './times.ts';
 const REQUEST_MS = 15_000;
 /** What failed and was not tried again for so long is no longer wanted. */
 const FAILURE_MS = 90_000;
-
-/** What the runner has to be told of: all Nodes and all blocks. The source's `synced` waits for both as long as it takes. */
-export const POOL_RESOURCES: readonly Resource[] = [{ ...NODES, essential: true }, POD_CIDR_BLOCKS];
 
 export interface PoolRunnerOptions {
   /** Stays the caller's. */
@@ -91,12 +88,12 @@ export class PoolRunner {
     this.#situation = { node, session, view: this.#view, use, isOfServices, times: this.#times, random };
   }
 
-  /** Takes in an event of a source that reads POOL_RESOURCES. What is not about this node costs no decision. */
+  /** To be told of every Node and every PodCIDRBlock. What is not about this node costs no decision. */
   event(event: ObjectEvent): void {
     if (this.#view.apply(event)) this.#wakeUp();
   }
 
-  /** Everything that existed at the start was told; nothing is done before. */
+  /** All Nodes and blocks that existed at the start were told; nothing is done before. */
   synced(): void {
     this.#isSynced = true;
     this.#wakeUp();
