@@ -13,7 +13,7 @@ import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
-import { IFA, IFA_F_NODAD, IFA_F_NOPREFIXROUTE, ifaddrmsg } from '../uapi/if-addr.ts';
+import { IFA, IFA_F_NODAD, ifaddrmsg } from '../uapi/if-addr.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
 import {
   AF_UNSPEC,
@@ -51,8 +51,6 @@ export interface AddressSpec {
   readonly prefixLength: number;
   /** Usable at once, without duplicate address detection, which holds an address back for a second. @default IPv6: true */
   readonly noDad?: boolean | undefined;
-  /** Without the route to the prefix that the kernel otherwise adds. @default false */
-  readonly noPrefixRoute?: boolean | undefined;
   /** Change the address when it is there already, instead of EEXIST. @default false */
   readonly replace?: boolean | undefined;
 }
@@ -61,9 +59,6 @@ export interface AddressSpec {
 export function newAddress(spec: AddressSpec): NetlinkRequest {
   const { address } = spec;
   const isIpv4 = address.family === 'IPv4';
-  const flags = ((spec.noDad ?? !isIpv4) ? IFA_F_NODAD : 0) | (spec.noPrefixRoute ? IFA_F_NOPREFIXROUTE : 0);
-  // The header has room for the low byte alone.
-  const fitsHeader = flags <= 0xff;
   return {
     type: RTM_NEWADDR,
     flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
@@ -74,14 +69,13 @@ export function newAddress(spec: AddressSpec): NetlinkRequest {
       {
         ifa_family: familyNumber(address.family),
         ifa_prefixlen: spec.prefixLength,
-        ifa_flags: fitsHeader ? flags : 0,
+        ifa_flags: (spec.noDad ?? !isIpv4) ? IFA_F_NODAD : 0,
         ifa_scope: isIpv4 && isLoopback(address) ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE,
         ifa_index: spec.index,
       },
       IFA,
       {
         IFA_LOCAL: address.bytes,
-        IFA_FLAGS: fitsHeader ? undefined : flags,
         IFA_ADDRESS: address.bytes,
         IFA_BROADCAST: isIpv4 && spec.prefixLength < 31 ? broadcastOf(address, spec.prefixLength) : undefined,
       },

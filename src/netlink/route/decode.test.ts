@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
+import { capturedPayload } from '../../../test/fakes/netlink-golden.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import { decodeAddress, newAddress } from './address.ts';
 import { newVxlan } from './devices/vxlan.ts';
@@ -23,6 +24,12 @@ const MASTER_ATTRIBUTES = Buffer.from(
   'hex',
 );
 
+/** `ip addr add fd00:1::1/64 nodad noprefixroute dev cni0`: flags that do not fit the header. */
+const NO_PREFIX_ROUTE = capturedPayload(
+  '48000000140005065592006b000000000a4000000400000014000200fd000001000000000000000000000001' +
+    '080008000202000014000100fd000001000000000000000000000001',
+);
+
 const COUNTERS = Buffer.from(
   // IFLA_STATS64{ rx_packets 1, tx_packets 2, rx_bytes 3, tx_bytes 4 }, as much of it as is read
   `24001700${[1, 2, 3, 4].map((count) => `0${count}00000000000000`).join('')}`,
@@ -34,13 +41,14 @@ const valid = {
     newBridge({ name: 'cni0', mac, mtu: 1400 }).payload,
     newVeth({ name: 'veth0', mac, master: 4, peer: { name: 'eth0', mac, netnsFd: 3 } }).payload,
     setBridgePort(4, { hairpin: true, isolated: true }).payload,
-    newVxlan({ name: 'vx0', mac, vni: 1, port: 8472, local: gateway, df: 1 }).payload,
+    newVxlan({ name: 'vx0', mac, vni: 1, port: 8472, local: gateway }).payload,
     Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), MASTER_ATTRIBUTES]),
   ],
   'link’s counters': [Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), COUNTERS])],
   address: [
     newAddress({ index: 4, address, prefixLength: 16 }).payload,
-    newAddress({ index: 4, address: gateway, prefixLength: 64, noPrefixRoute: true }).payload,
+    newAddress({ index: 4, address: gateway, prefixLength: 64 }).payload,
+    NO_PREFIX_ROUTE,
   ],
   route: [
     newRoute({ destination: parseCidr('10.4.0.0/16'), gateway: address, source: address, table: 1000, mtu: 1400 })

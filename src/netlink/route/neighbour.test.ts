@@ -51,19 +51,6 @@ describe('newNeighbour', () => {
       0x500,
       '300000001c0005055792006b000000000700000006000000c00002000a0002000200000000150000080001000a000007',
     ],
-    // bridge fdb append 00:00:00:00:00:00 dev vx0 dst 10.0.0.8 self permanent
-    [
-      {
-        index: 6,
-        family: 'bridge',
-        lladdr: new Uint8Array(6),
-        ip: parseIp('10.0.0.8'),
-        state: FDB_PERMANENT,
-        append: true,
-      },
-      0xc00,
-      '300000001c00050c5792006b000000000700000006000000c00002000a0002000000000000000000080001000a000008',
-    ],
   ])('%o, with the attributes the other way round', (spec, flags, captured) => {
     const request = newNeighbour(spec);
     expect(request.flags).toBe(flags);

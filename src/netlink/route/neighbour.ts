@@ -6,7 +6,7 @@ import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NDA, NTF_PROXY, NTF_SELF, NUD_PERMANENT, ndmsg } from '../uapi/neighbour.ts';
-import { NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
+import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
 import { AF_BRIDGE, AF_UNSPEC, RTM_DELNEIGH, RTM_GETNEIGH, RTM_NEWNEIGH } from '../uapi/rtnetlink.ts';
 
 /** Whose table an entry is in: ARP, neighbour discovery, or the forwarding database (FDB) of a bridge or VXLAN device. */
@@ -60,16 +60,13 @@ export interface NeighbourSpec {
   readonly vlan?: number | undefined;
   /** Change an entry that is there, instead of EEXIST. @default false */
   readonly replace?: boolean | undefined;
-  /** FDB of a VXLAN device: one more destination for the same MAC (flooding). @default false */
-  readonly append?: boolean | undefined;
 }
 
 /** Adds a neighbour or an FDB entry. Throws ERR_ENCODE when neither `ip` nor `family` says whose table it is for. */
 export function newNeighbour(spec: NeighbourSpec): NetlinkRequest {
-  const mode = spec.append ? NLM_F_APPEND : spec.replace ? NLM_F_REPLACE : NLM_F_EXCL;
   return {
     type: RTM_NEWNEIGH,
-    flags: NLM_F_CREATE | mode,
+    flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
     operation: 'RTM_NEWNEIGH',
     // Written when something goes wrong: thousands of entries are made at a time.
     get object() {

@@ -34,4 +34,3 @@ export const IFA_F_OPTIMISTIC = 0x04;
 export const IFA_F_DADFAILED = 0x08;
 export const IFA_F_TENTATIVE = 0x40;
 export const IFA_F_PERMANENT = 0x80;
-export const IFA_F_NOPREFIXROUTE = 0x200;

@@ -53,11 +53,6 @@ export const IFLA_VXLAN = attributeSet('IFLA_VXLAN', {
   IFLA_VXLAN_LOCALBYPASS: [31, 'u8'],
 });
 
-/** enum ifla_vxlan_df: whether outer IPv4 packets may be fragmented. */
-export const VXLAN_DF_UNSET = 0;
-export const VXLAN_DF_SET = 1;
-export const VXLAN_DF_INHERIT = 2;
-
 /** IFLA_INFO_DATA of a macvlan. */
 export const IFLA_MACVLAN = attributeSet('IFLA_MACVLAN', {
   IFLA_MACVLAN_MODE: [1, 'u32'],

@@ -1,4 +1,4 @@
-// <linux/if.h>: interface flags (ifi_flags) and operational states (IFLA_OPERSTATE).
+// <linux/if.h>: interface flags (ifi_flags) and the operational state of a usable link (IFLA_OPERSTATE).
 
 /** The loopback link of each namespace (include/net/flow.h). */
 export const LOOPBACK_IFINDEX = 1;
@@ -10,7 +10,4 @@ export const IFF_PROMISC = 0x100;
 /** There is a carrier. */
 export const IFF_LOWER_UP = 0x10000;
 
-export const IF_OPER_UNKNOWN = 0;
-export const IF_OPER_DOWN = 2;
-export const IF_OPER_LOWERLAYERDOWN = 3;
 export const IF_OPER_UP = 6;

@@ -35,9 +35,7 @@ export const NDA = attributeSet('NDA', {
 export const NTF_SELF = 0x02;
 export const NTF_MASTER = 0x04;
 export const NTF_PROXY = 0x08;
-export const NTF_EXT_LEARNED = 0x10;
 export const NTF_STICKY = 0x40;
-export const NTF_ROUTER = 0x80;
 
 export const NUD_INCOMPLETE = 0x01;
 export const NUD_REACHABLE = 0x02;

@@ -10,7 +10,7 @@ import {
   newBridge,
   setLink,
 } from '../../../src/netlink/route/index.ts';
-import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE, IFA_F_PERMANENT, IFA_F_TENTATIVE } from '../../../src/netlink/uapi/index.ts';
+import { IFA_F_NODAD, IFA_F_PERMANENT, IFA_F_TENTATIVE } from '../../../src/netlink/uapi/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { mac, openIn, witness } from './witness.ts';
 
@@ -56,16 +56,6 @@ describe('addresses', () => {
     // Usable at once, because there is no duplicate address detection to wait for.
     expect(third).toMatchObject({ prefixLength: 64, flags: IFA_F_PERMANENT | IFA_F_NODAD });
     expect(third!.flags & IFA_F_TENTATIVE).toBe(0);
-  });
-
-  it('come without the route to their prefix on demand', () => {
-    netlink.execute(
-      newAddress(spec('10.1.0.1/16', { noPrefixRoute: true })),
-      newAddress(spec('fd00::1/64', { noPrefixRoute: true })),
-    );
-    for (const address of listAddresses(netlink, { index })) expect(address.flags & IFA_F_NOPREFIXROUTE).not.toBe(0);
-    expect(witness(node, 'ip', 'route')).toEqual([]);
-    expect(witness(node, 'ip', '-6', 'route').filter((route) => route.dst === 'fd00::/64')).toEqual([]);
   });
 
   it('that are there already are refused, or replaced on demand', () => {

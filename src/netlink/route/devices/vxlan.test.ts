@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { capturedHex, wireHex } from '../../../../test/fakes/netlink-golden.ts';
 import { parseIp } from '../../../core/index.ts';
-import { VXLAN_DF_SET, VXLAN_DF_UNSET } from '../../uapi/if-link.ts';
 import { decodeLink } from '../link.ts';
 import { newDummy } from './dummy.ts';
 import { decodeVxlan, newVxlan, setVxlan, type VxlanSpec } from './vxlan.ts';
@@ -19,40 +18,37 @@ const FULL: VxlanSpec = {
   local: parseIp('10.1.0.1'),
   port: 4789,
   ttl: 64,
-  df: VXLAN_DF_SET,
-  udpChecksum: true,
 };
 
 describe('newVxlan', () => {
   it('over IPv4', () => {
     // ip link add vx0 address 02:00:00:00:00:01 mtu 1450 type vxlan id 4096 dev eth0 local 10.1.0.1 dstport 4789 nolearning \
-    //   ttl 64 df set udpcsum
+    //   ttl 64 df set udpcsum, less the last two
     const request = newVxlan(FULL);
     expect(wireHex(request)).toBe(
       capturedHex(
-        '9000000010000506e9b7026b00000000000000000000000000000000000000000a000100020000000001000008000400aa050000' +
-          '0800030076783000540012000900010076786c616e000000440002000800030003000000050005004000000005001d0001000000' +
-          '05001200010000000800010000100000080004000a010001050007000000000006000f0012b50000',
+        '8000000010000506e9b7026b00000000000000000000000000000000000000000a000100020000000001000008000400aa050000' +
+          '0800030076783000440012000900010076786c616e0000003400020008000300030000000500050040000000' +
+          '0800010000100000080004000a010001050007000000000006000f0012b50000',
       ),
     );
     expect(request.object).toBe('VXLAN 4096 at port 4789 "vx0"');
   });
 
   it('over IPv6', () => {
-    // ip link add vx6 type vxlan id 4097 local fd00::1 dstport 8472 nolearning udp6zerocsumtx udp6zerocsumrx, with an address
+    // ip link add vx6 type vxlan id 4097 local fd00::1 dstport 8472 nolearning udp6zerocsumtx udp6zerocsumrx, less the last
+    // two and with an address
     const request = newVxlan({
       name: 'vx6',
       mac,
       vni: 4097,
       local: parseIp('fd00::1'),
       port: 8472,
-      zeroChecksum6Tx: true,
-      zeroChecksum6Rx: true,
     });
     expect(wireHex(request)).toBe(
       capturedHex(
-        '8400000010000506e9b7026b00000000000000000000000000000000000000000a00010002000000000100000800030076783600' +
-          '500012000900010076786c616e0000004000020005001300010000000500140001000000080001000110000014001100fd000000' +
+        '7400000010000506e9b7026b00000000000000000000000000000000000000000a00010002000000000100000800030076783600' +
+          '400012000900010076786c616e00000030000200080001000110000014001100fd000000' +
           '000000000000000000000001050007000000000006000f0021180000',
       ),
     );
@@ -69,12 +65,12 @@ describe('newVxlan', () => {
 });
 
 it('setVxlan sends what is to change alone', () => {
-  // ip link set vx0 type vxlan id 4096 local 10.1.0.9 ttl 32 learning df unset dev eth0, in our order, without the VNI
-  const change = { link: 3, local: parseIp('10.1.0.9'), ttl: 32, learning: true, df: VXLAN_DF_UNSET };
+  // ip link set vx0 type vxlan id 4096 local 10.1.0.9 ttl 32 learning dev eth0, in our order, without the VNI
+  const change = { link: 3, local: parseIp('10.1.0.9'), ttl: 32, learning: true };
   expect(wireHex(setVxlan(4, change))).toBe(
     capturedHex(
-      '5c00000010000500e9b7026b00000000000000000400000000000000000000003c0012000900010076786c616e0000002c000200' +
-        '0800030003000000050005002000000005001d0000000000080004000a0100090500070001000000',
+      '5400000010000500e9b7026b0000000000000000040000000000000000000000340012000900010076786c616e00000024000200' +
+        '08000300030000000500050020000000080004000a0100090500070001000000',
     ),
   );
   expect(Buffer.from(setVxlan(4, { learning: false }).payload).toString('hex')).toBe(
@@ -121,10 +117,6 @@ describe('decodeVxlan', () => {
       remote: undefined,
       learning: false,
       ttl: 64,
-      df: VXLAN_DF_SET,
-      udpChecksum: true,
-      zeroChecksum6Tx: false,
-      zeroChecksum6Rx: false,
       groupPolicy: false,
       metadata: false,
       additions: ['df 1'],

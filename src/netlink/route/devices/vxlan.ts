@@ -19,8 +19,6 @@ export interface VxlanChange {
   readonly learning?: boolean | undefined;
   /** Of outer packets; 0 for the system's default. @default 0 */
   readonly ttl?: number | undefined;
-  /** VXLAN_DF_*: the flag "don't fragment" of outer IPv4 packets. @default VXLAN_DF_UNSET */
-  readonly df?: number | undefined;
 }
 
 /** A VXLAN device to make. */
@@ -35,12 +33,6 @@ export interface VxlanSpec extends VxlanChange {
   readonly port: number;
   /** @default false */
   readonly learning?: boolean | undefined;
-  /** Checksums in outer IPv4 packets. @default true */
-  readonly udpChecksum?: boolean | undefined;
-  /** No checksums in outer IPv6 packets that are sent. @default false */
-  readonly zeroChecksum6Tx?: boolean | undefined;
-  /** Outer IPv6 packets are taken in without checksum. @default false */
-  readonly zeroChecksum6Rx?: boolean | undefined;
   /**
    * The kernel lowers it to that of `link` less 50 bytes (IPv4) or 70 (IPv6), and refuses to raise it above later. It does not
    * follow that of `link`. @default that, or 1500 without `link`
@@ -61,11 +53,6 @@ export interface Vxlan {
   readonly remote: IpAddress | undefined;
   readonly learning: boolean;
   readonly ttl: number;
-  /** VXLAN_DF_*. */
-  readonly df: number;
-  readonly udpChecksum: boolean;
-  readonly zeroChecksum6Tx: boolean;
-  readonly zeroChecksum6Rx: boolean;
   /** Group based policy: marks travel along (GBP). */
   readonly groupPolicy: boolean;
   /** One device for all networks; each packet says which (`external`). */
@@ -99,8 +86,8 @@ export function newVxlan(spec: VxlanSpec): NetlinkRequest {
 }
 
 /**
- * Changes a VXLAN device in place; MAC and MTU are a matter of `setLink`. EINVAL for a local address of the other family. VNI,
- * port and checksums stay for life.
+ * Changes a VXLAN device in place; MAC and MTU are a matter of `setLink`. EINVAL for a local address of the other family. VNI
+ * and port stay for life.
  */
 export function setVxlan(index: number, change: VxlanChange): NetlinkRequest {
   return {
@@ -131,10 +118,6 @@ export function decodeVxlan(data: Uint8Array): Vxlan {
     remote: ip('GROUP'),
     learning: attributes.IFLA_VXLAN_LEARNING === 1,
     ttl: attributes.IFLA_VXLAN_TTL ?? 0,
-    df: attributes.IFLA_VXLAN_DF ?? 0,
-    udpChecksum: attributes.IFLA_VXLAN_UDP_CSUM === 1,
-    zeroChecksum6Tx: attributes.IFLA_VXLAN_UDP_ZERO_CSUM6_TX === 1,
-    zeroChecksum6Rx: attributes.IFLA_VXLAN_UDP_ZERO_CSUM6_RX === 1,
     groupPolicy: attributes.IFLA_VXLAN_GBP !== undefined,
     metadata: attributes.IFLA_VXLAN_COLLECT_METADATA === 1,
     additions: additionsOf(attributes, ip('GROUP')),
@@ -147,10 +130,6 @@ function encodeVxlan(spec: Partial<VxlanSpec>): Uint8Array {
   return encodeNest(IFLA_VXLAN, {
     IFLA_VXLAN_LINK: spec.link,
     IFLA_VXLAN_TTL: spec.ttl,
-    IFLA_VXLAN_DF: spec.df,
-    IFLA_VXLAN_UDP_CSUM: flagValue(spec.udpChecksum),
-    IFLA_VXLAN_UDP_ZERO_CSUM6_TX: flagValue(spec.zeroChecksum6Tx),
-    IFLA_VXLAN_UDP_ZERO_CSUM6_RX: flagValue(spec.zeroChecksum6Rx),
     IFLA_VXLAN_ID: spec.vni,
     IFLA_VXLAN_LOCAL: local?.family === 'IPv4' ? local.bytes : undefined,
     IFLA_VXLAN_LOCAL6: local?.family === 'IPv6' ? local.bytes : undefined,
