@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ack, FakeNetlink, frame } from '../../test/fakes/fake-netlink.ts';
-import { debugTransport } from './debug.ts';
+import { printer, printing } from './debug.ts';
 import { Netlink } from './netlink.ts';
 import { deleteLink } from './route/link-change.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
@@ -9,11 +9,8 @@ import { NetlinkWords } from './words/index.ts';
 const printed = (protocol: number, answers: (request: Parameters<typeof ack>[0]) => Uint8Array, secret = false) => {
   const lines: string[] = [];
   const fake = new FakeNetlink(([request]) => [answers(request!)]);
-  const transport = debugTransport(fake, protocol, {
-    words: new NetlinkWords(),
-    secret,
-    write: (line) => void lines.push(line),
-  });
+  const print = printer(protocol, { words: new NetlinkWords(), secret, write: (line) => void lines.push(line) });
+  const transport = printing(fake, print);
   try {
     new Netlink(transport).execute(deleteLink({ index: 5 }));
   } catch (error) {

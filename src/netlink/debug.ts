@@ -53,19 +53,6 @@ export function debuggable(transport: GroupTransport, protocol: number, secret =
   };
 }
 
-/**
- * Wraps a transport so that every message is printed.
- *
- * @param options how it is printed
- */
-export function debugTransport(
-  transport: NetlinkTransport,
-  protocol: number,
-  options?: PrintOptions,
-): NetlinkTransport {
-  return printing(transport, printer(protocol, options));
-}
-
 /** How messages are printed. */
 export interface PrintOptions {
   /** Says what messages are about. @default none: types are numbers */
@@ -76,9 +63,11 @@ export interface PrintOptions {
   readonly write?: ((line: string) => void) | undefined;
 }
 
+/** Prints the messages of a datagram, sent (`>`) or received. */
 type Print = (direction: '>' | '<', datagram: Uint8Array) => void;
 
-function printing(transport: NetlinkTransport, print: Print): NetlinkTransport {
+/** The transport, each of whose datagrams is printed as it goes by. */
+export function printing(transport: NetlinkTransport, print: Print): NetlinkTransport {
   return {
     portId: transport.portId,
     send(data) {
@@ -94,7 +83,8 @@ function printing(transport: NetlinkTransport, print: Print): NetlinkTransport {
   };
 }
 
-function printer(protocol: number, options: PrintOptions = {}): Print {
+/** Prints messages of a netlink protocol; a malformed datagram whole. */
+export function printer(protocol: number, options: PrintOptions = {}): Print {
   const { words, secret = false, write = (line) => void process.stderr.write(line) } = options;
   const shown = (bytes: Uint8Array) => (secret ? `(${bytes.length} bytes)` : Buffer.from(bytes).toString('hex'));
   return (direction, datagram) => {

@@ -18,9 +18,10 @@ import {
   type SetRef,
   type TableRef,
 } from '../../src/netlink/nftables/index.ts';
-import { changesText, KnownSets, tableText } from '../../src/netlink/nftables/text/index.ts';
+import { KnownSets } from '../../src/netlink/nftables/text/index.ts';
 import { applyChange, checkLoops, Refused } from './fake-nftables-apply.ts';
 import { allRules, copyState, type RulesetState, type TableState, tableKey } from './fake-nftables-state.ts';
+import { changesText, tableText } from './nftables-text.ts';
 
 const ENOENT = 2;
 const ERESTART = 85;

@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
 import { RULE_FORMS } from '../../../test/fakes/nftables-forms.ts';
+import { intervalElements } from '../../../test/fakes/nftables-intervals.ts';
 import { readMessages } from '../message.ts';
 import { BatchEncoder, elementAt } from './batch.ts';
 import { hasDuplicates } from './duplicates.ts';
 import { sameExpressions } from './expression/same-rule.ts';
 import { decodeEvents } from './listening/monitor.ts';
 import { ElementPacker } from './object/element-encode.ts';
-import { intervalElements, intervalRanges } from './object/intervals.ts';
+import { intervalRanges } from './object/intervals.ts';
 import type { NftChange, NftElement, NftObject } from './object/model.ts';
 import * as decode from './object/object-decode.ts';
 

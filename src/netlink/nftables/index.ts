@@ -34,7 +34,7 @@ export type { NftEvent } from './listening/monitor-event.ts';
 export { addOwnPort, onOwnPorts, ownPorts, removeOwnPort } from './listening/own-ports.ts';
 export { Nftables } from './nftables.ts';
 export { type DatatypeName, datatype, typeLength } from './object/datatypes.ts';
-export { intervalElements, intervalRanges } from './object/intervals.ts';
+export { intervalRanges, type KeyRange } from './object/intervals.ts';
 export type { LinkChain } from './object/link-chain.ts';
 export type {
   BaseChain,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { frame, refuse } from '../../../test/fakes/fake-netlink.ts';
 import { RULE_FORMS } from '../../../test/fakes/nftables-forms.ts';
+import { changesText } from '../../../test/fakes/nftables-text.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { flowListing } from '../conntrack/index.ts';
@@ -9,7 +10,6 @@ import { type IpSet, newIpSet } from '../ipset/index.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { readMessages } from '../message.ts';
 import { BatchEncoder, type NftChange } from '../nftables/index.ts';
-import { changesText } from '../nftables/text/index.ts';
 import { newNeighbour, newNexthop, newRoute, newVxlan } from '../route/index.ts';
 import { CTRL_ATTRIBUTES, GENL_ID_CTRL, genlmsghdr } from '../uapi/genetlink.ts';
 import { IPVS_CMD, IPVS_CMD_ATTRIBUTES } from '../uapi/ip-vs.ts';

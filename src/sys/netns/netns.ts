@@ -66,7 +66,10 @@ function inside<T>(target: NetnsHandle, own: NetnsHandle, fn: () => T): T {
   }
 }
 
-/** Moves the calling thread into a namespace for good: for worker threads that live in one. */
+/**
+ * Moves the calling thread into a namespace for good, as tests and measurements want it that play a whole node; the agent
+ * never does. Throws ERR_NETNS when it is not there.
+ */
 export function enterNetns(path: string): void {
   const handle = openNetns(path);
   try {

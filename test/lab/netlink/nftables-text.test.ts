@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadReassertion } from '../../../src/cni/index.ts';
 import { parseAddressWithPrefix, parseIp } from '../../../src/core/index.ts';
-import {
-  interfaceName,
-  intervalElements,
-  Nftables,
-  type NftChange,
-  type NftObject,
-} from '../../../src/netlink/nftables/index.ts';
-import { changesText, ruleText } from '../../../src/netlink/nftables/text/index.ts';
+import { interfaceName, Nftables, type NftChange, type NftObject } from '../../../src/netlink/nftables/index.ts';
+import { ruleText } from '../../../src/netlink/nftables/text/index.ts';
 import { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeNftables } from '../../fakes/fake-nftables.ts';
 import { FORMS_SETUP, RULE_FORMS } from '../../fakes/nftables-forms.ts';
+import { intervalElements } from '../../fakes/nftables-intervals.ts';
+import { changesText } from '../../fakes/nftables-text.ts';
 import { completePlan } from '../../samples/complete-plan.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 

@@ -4,7 +4,6 @@ import {
   expressionKey,
   goto,
   hostOrder32,
-  intervalElements,
   intervalRanges,
   lookup,
   meta,
@@ -17,6 +16,7 @@ import {
 } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FORMS_SETUP, RULE_FORMS } from '../../fakes/nftables-forms.ts';
+import { intervalElements } from '../../fakes/nftables-intervals.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { add, addElements, bytes, set, T, TABLE } from './nftables-objects.ts';
 

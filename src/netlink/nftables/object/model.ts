@@ -93,7 +93,7 @@ export interface SetRef {
 
 /** What the kernel has to prepare a set for. */
 export type SetFlag =
-  /** Elements are ranges. Of one field: see `intervalElements`; of several: `keyEnd` of the elements. */
+  /** Elements are ranges. Of one field: see `intervalRanges`; of several: `keyEnd` of the elements. */
   | 'interval'
   /** Elements may have a timeout. */
   | 'timeout'
@@ -136,7 +136,7 @@ export interface NftElement {
   readonly key: Uint8Array;
   /** The last key of a range, field by field, in a concatenated set with the flag `interval`. */
   readonly keyEnd?: Uint8Array | undefined;
-  /** In a set of one field with the flag `interval`: this key is the first one *behind* a range. See `intervalElements`. */
+  /** In a set of one field with the flag `interval`: this key is the first one *behind* a range. See `intervalRanges`. */
   readonly intervalEnd?: boolean | undefined;
   /** Matches what no other element matches; Linux 5.13. */
   readonly catchAll?: boolean | undefined;

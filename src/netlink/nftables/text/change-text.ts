@@ -23,16 +23,11 @@ export class KnownSets {
 }
 
 /**
- * A transaction as text that `nft -f` reads, one change a line: `add rule ip nodeplane services ip daddr … goto …`. What `nft`
+ * A change as a line that `nft -f` reads, without its end: `add rule ip nodeplane services ip daddr … goto …`. What `nft`
  * cannot say is in brackets.
  *
- * @param known sets that are there already; those that the transaction makes are added
+ * @param known sets that are there already; one that the change makes is added
  */
-export function changesText(changes: readonly NftChange[], known: KnownSets = new KnownSets()): string {
-  return changes.map((change) => `${changeText(change, known)}\n`).join('');
-}
-
-/** One change of `changesText`, without an end of line. */
 export function changeText({ operation, object }: NftChange, known: KnownSets = new KnownSets()): string {
   if (operation === 'flush') {
     if (object.kind !== 'set') return `flush ${object.kind} ${placeText(object)}`;

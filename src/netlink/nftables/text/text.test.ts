@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { RULE_FORMS } from '../../../../test/fakes/nftables-forms.ts';
+import { intervalElements } from '../../../../test/fakes/nftables-intervals.ts';
+import { changesText, tableText } from '../../../../test/fakes/nftables-text.ts';
 import { hostOrder32, lookup, meta, networkOrder16, payload, random } from '../expression/expressions.ts';
-import { intervalElements } from '../object/intervals.ts';
 import type { NftChange, NftFamily, NftSet } from '../object/model.ts';
-import { changesText, KnownSets } from './change-text.ts';
+import { KnownSets } from './change-text.ts';
 import { priorityText } from './object-text.ts';
 import { ruleText } from './rule-text.ts';
-import { tableText } from './table-text.ts';
 import { rangeText, timeText, valueText } from './value-text.ts';
 
 const T = { family: 'ip', table: 't' } as const;

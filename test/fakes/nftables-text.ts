@@ -1,7 +1,32 @@
-import type { NftChain, NftCounter, NftElement, NftRule, NftSet, NftTable } from '../object/model.ts';
-import { KnownSets } from './change-text.ts';
-import { baseText, commentLines, elementTexts, setBody, setWord } from './object-text.ts';
-import { ruleText } from './rule-text.ts';
+import type {
+  NftChain,
+  NftChange,
+  NftCounter,
+  NftElement,
+  NftRule,
+  NftSet,
+  NftTable,
+} from '../../src/netlink/nftables/index.ts';
+import {
+  baseText,
+  changeText,
+  commentLines,
+  elementTexts,
+  KnownSets,
+  ruleText,
+  setBody,
+  setWord,
+} from '../../src/netlink/nftables/text/index.ts';
+
+/**
+ * A transaction as text that `nft -f` reads, one change a line: `add rule ip nodeplane services ip daddr … goto …`. What `nft`
+ * cannot say is in brackets.
+ *
+ * @param known sets that are there already; those that the transaction makes are added
+ */
+export function changesText(changes: readonly NftChange[], known: KnownSets = new KnownSets()): string {
+  return changes.map((change) => `${changeText(change, known)}\n`).join('');
+}
 
 /** A table with all that is in it. */
 export interface TableContent {
