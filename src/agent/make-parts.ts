@@ -10,7 +10,7 @@ import { leftNetwork } from './left/left-network.ts';
 import { leftRoutes } from './left/left-routes.ts';
 import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
-import { OwnNodePart } from './own-node-part.ts';
+import { OwnNodePart } from './own-node/own-node-part.ts';
 import { type Part, type PartContext, podStanding } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';

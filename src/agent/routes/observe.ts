@@ -1,6 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { type Clock, driftText, errorText, type IpFamily } from '../../core/index.ts';
-import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
 import { LeftOutLog } from './left-out-log.ts';
@@ -64,39 +63,6 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         logger.warn({ family, err: event.error }, 'The routes could not be compared with the kernel');
     }
   };
-}
-
-/** Writes into the log what becomes of the annotations of our Node; a failure that repeats itself is said once. */
-export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => void {
-  return (event) => {
-    switch (event.kind) {
-      case 'written':
-        logger.info({ annotations: event.annotations, conditions: event.conditions }, 'Our Node object written');
-        break;
-      case 'failed': {
-        const { error, retryInMs, isRepeated } = event;
-        logger[isRepeated ? 'debug' : 'error'](
-          { retryInMs, err: error },
-          'Our Node object cannot be written; other nodes do not learn what its annotations would say',
-        );
-        break;
-      }
-      case 'noServer':
-        logger.info('There is no API server: other nodes do not learn what the annotations of our Node would say');
-    }
-  };
-}
-
-/** Registers the metric of what our Node object does not say yet. */
-export function observeUnwritten(registry: Registry, announcer: { readonly unwritten: number }): void {
-  const unwritten: Gauge = new Gauge({
-    name: 'nodeplane_node_unwritten_fields',
-    help: 'Annotations and conditions of our Node object that are not as they are to be.',
-    registers: [registry],
-    collect() {
-      unwritten.set(announcer.unwritten);
-    },
-  });
 }
 
 /** Registers the metrics of the routes, and returns the observer that feeds them. */

@@ -1,6 +1,6 @@
-import { NodeAnnouncer, nodeNamed, type ObjectEvent, type Resource } from '../kube/index.ts';
-import type { Part, PartContext } from './part.ts';
-import { logAnnouncerEvents, observeUnwritten } from './routes/observe.ts';
+import { NodeAnnouncer, nodeNamed, type ObjectEvent, type Resource } from '../../kube/index.ts';
+import type { Part, PartContext } from '../part.ts';
+import { logAnnouncerEvents, observeUnwritten } from './observe.ts';
 
 /** Writes what other parts want our own Node object to say; the only one that does. */
 export class OwnNodePart implements Part {
