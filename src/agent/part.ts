@@ -46,6 +46,14 @@ export interface Readiness {
   readonly reason: string | undefined;
 }
 
+/** Knows how large the packets of pods may be on their way to other nodes. */
+export interface MtuSource {
+  /** In bytes; undefined while it is not known. */
+  mtu(): number | undefined;
+  /** Calls `listener` whenever it may be another one. */
+  onMtuChange(listener: () => void): void;
+}
+
 /** Why the part of this name is not ready; empty: it is, or there is none. */
 function whyNotReady(parts: readonly Part[], name: string): string {
   return parts.flatMap((part) => part.readiness?.() ?? []).find((one) => one.name === name)?.reason ?? '';

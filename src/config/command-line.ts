@@ -1,7 +1,5 @@
 import { errorText, NodeplaneError } from '../core/index.ts';
-import { effectWarnings } from './check/no-effect.ts';
 import { fieldsOfOtherModes } from './check/other-modes.ts';
-import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { switchedOffWarnings } from './check/switched-off.ts';
 import { validate } from './check/validate.ts';
 import { complete, isFromFile, isGiven, nodeNameOf } from './complete.ts';
@@ -13,6 +11,8 @@ import { writeConfigYaml } from './file/write-config.ts';
 import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
 import { type GivenFlags, type ParsedArguments, parseFlags } from './flags/parse-flags.ts';
 import { flagLog, flagValues, helpText, usageText } from './flags/usage.ts';
+import { effectWarnings } from './no-effect.ts';
+import { type ConfigProblem, formatProblem } from './problems.ts';
 import { KUBERNETES_VERSION, type Program } from './program.ts';
 
 /** What the command line is read with, so that it is a function of nothing else. */

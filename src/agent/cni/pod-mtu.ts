@@ -3,14 +3,7 @@ import { withNetlink } from '../../netlink/index.ts';
 import { type Link, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Logger } from '../logger.ts';
-
-/** Knows how large the packets of pods may be on their way to other nodes. */
-export interface MtuSource {
-  /** In bytes; undefined while it is not known. */
-  mtu(): number | undefined;
-  /** Calls `listener` whenever it may be another one. */
-  onMtuChange(listener: () => void): void;
-}
+import type { MtuSource } from '../part.ts';
 
 export interface PodMtuOptions {
   readonly source: MtuSource;

@@ -26,9 +26,9 @@ import {
   withdrawnAnnotations,
   withdrawnWireguard,
 } from '../../routes/index.ts';
-import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
-import type { Part, PartContext, Readiness } from '../part.ts';
+import type { MtuSource, Part, PartContext, Readiness } from '../part.ts';
+import { namedPodRanges } from '../pools/named-pod-ranges.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import type { PeerFamily } from '../status/collect/facts.ts';
 import { logRouteEvents, routeMetrics } from './observe.ts';
@@ -36,7 +36,7 @@ import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
 import { RouteReadiness } from './route-readiness.ts';
-import { namedPodRanges, ruleSettings } from './rule-settings.ts';
+import { ruleSettings } from './rule-settings.ts';
 import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
 import { TunnelSource } from './tunnel-source.ts';

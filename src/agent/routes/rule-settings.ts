@@ -1,6 +1,6 @@
 import type { KubeProxyConfig, RoutesConfig } from '../../config/index.ts';
-import type { Cidr } from '../../core/index.ts';
 import { type RuleSettings, tunnelKind } from '../../routes/index.ts';
+import { namedPodRanges } from '../pools/named-pod-ranges.ts';
 
 /** What the configuration says about who may use the tunnel, and what is masqueraded. */
 export function ruleSettings(
@@ -23,12 +23,4 @@ export function ruleSettings(
       keepsSourceToNodes: mode === 'host-gw',
     },
   };
-}
-
-/** Addresses of pods, on whichever node, as far as the configuration names them. */
-export function namedPodRanges({
-  detectLocal,
-  pools,
-}: Pick<KubeProxyConfig, 'detectLocal' | 'pools'>): readonly Cidr[] {
-  return [...(detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : []), ...(pools?.cidrs ?? [])];
 }

@@ -1,6 +1,6 @@
 import { fieldAt, valueAt } from '../file/field-path.ts';
 import { ALL_FIELDS, type Configuration, type FieldPath, isField, type Section } from '../file/schema.ts';
-import { flagFor } from './problems.ts';
+import { flagFor } from '../problems.ts';
 
 /** Options that act beside another one alone. */
 interface Dependents {

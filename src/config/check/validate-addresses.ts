@@ -1,9 +1,9 @@
 import { type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../../core/index.ts';
 import type { DetectLocal, KubeProxyConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration, FieldPath } from '../file/schema.ts';
+import type { Problems } from '../problems.ts';
 import { type BindAddress, isUnspecified, parseBindAddress } from '../values/bind-address.ts';
 import { whyNoInterfaceName } from './interface-name.ts';
-import type { Problems } from './problems.ts';
 
 /** The node IP that `bindAddress` stands for; undefined if it leaves it to the Node object. */
 export function readNodeIp(text: string, problems: Problems): IpAddress | undefined {

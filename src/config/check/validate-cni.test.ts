@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatCidr } from '../../core/index.ts';
 import { ALL_FIELDS } from '../file/schema.ts';
-import { Problems } from './problems.ts';
+import { Problems } from '../problems.ts';
 import { readCni } from './validate-cni.ts';
 
 type Section = Parameters<typeof readCni>[0];

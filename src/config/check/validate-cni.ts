@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { addressBits, type Cidr, cidrsOverlap, formatCidr, specialRange } from '../../core/index.ts';
 import { type CniSettings, MACVLAN_MODES, type MacvlanSettings } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
-import type { Problems } from './problems.ts';
+import type { Problems } from '../problems.ts';
 import { readCidrs } from './validate-addresses.ts';
 
 type CniSection = Configuration['nodeplane']['cni'];

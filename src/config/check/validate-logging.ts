@@ -1,9 +1,9 @@
 import { type KubeProxyConfig, LOG_FORMATS, LOG_LEVELS } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
+import type { Problems } from '../problems.ts';
 import { type FeatureGates, isEnabled } from '../values/feature-gates.ts';
 import { verbosityPatterns } from '../values/list-types.ts';
 import { quantity } from '../values/logging-types.ts';
-import type { Problems } from './problems.ts';
 
 /** From this verbosity on, kube-proxy logs what others call debugging. */
 const DEBUG_VERBOSITY = 4;

@@ -1,6 +1,6 @@
 import { POD_CIDR_SOURCES, type PoolsConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
-import { type Problems, shown } from './problems.ts';
+import { type Problems, shown } from '../problems.ts';
 import { readCidrs } from './validate-addresses.ts';
 
 /** A fence of two thirds of it has to be longer than the API server is away while it is upgraded. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { formatCidr } from '../../core/index.ts';
 import type { Configuration } from '../file/schema.ts';
-import { formatProblem, Problems } from './problems.ts';
+import { formatProblem, Problems } from '../problems.ts';
 import { readRoutes } from './validate-routes.ts';
 
 type Masquerade = Configuration['nodeplane']['routes']['masquerade'];

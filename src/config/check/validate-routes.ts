@@ -2,8 +2,8 @@ import { isAbsolute } from 'node:path';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { type MasqueradeConfig, ROUTE_MODES, ROUTE_TUNNELS, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
+import type { Problems } from '../problems.ts';
 import { whyNoInterfaceName } from './interface-name.ts';
-import type { Problems } from './problems.ts';
 import { readCidrs } from './validate-addresses.ts';
 
 /** RFC 791: what every host takes. */

@@ -2,9 +2,9 @@ import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
 import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
+import { type ConfigProblem, Problems, shown } from '../problems.ts';
 import { KUBERNETES_VERSION } from '../program.ts';
 import { resolveFeatureGates } from '../values/feature-gates.ts';
-import { type ConfigProblem, Problems, shown } from './problems.ts';
 import {
   readCidrs,
   readDetectLocal,

@@ -1,5 +1,5 @@
 import { errorText, formatCidr, NodeplaneError, parseJson, tryParseCidr } from '../../core/index.ts';
-import type { ConfigProblem } from '../check/problems.ts';
+import type { ConfigProblem } from '../problems.ts';
 import { isMapping } from '../values/list-types.ts';
 import { valueAt, withValue } from './field-path.ts';
 import type { Configuration, FieldPath } from './schema.ts';

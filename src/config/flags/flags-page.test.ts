@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { NO_EFFECT } from '../check/no-effect.ts';
+import { NO_EFFECT } from '../no-effect.ts';
 import { FLAG_NAMES, type FlagName, flagNamed } from './flags.ts';
 
 const page = new URL('../../../docs/flags.md', import.meta.url);

@@ -1,4 +1,4 @@
-import { NO_EFFECT } from '../check/no-effect.ts';
+import { NO_EFFECT } from '../no-effect.ts';
 import type { Program } from '../program.ts';
 import { type FlagName, flagNamed } from './flags.ts';
 import { type GivenFlags, knownFlags } from './parse-flags.ts';

@@ -41,9 +41,9 @@ import {
   nfgenmsg,
   nfnlType,
 } from '../uapi/nfnetlink.ts';
+import { FAMILIES } from './names.ts';
 import { ElementPacker } from './object/element-encode.ts';
 import type { CommitOptions, NftChange, NftElements, NftFamily, NftRef, NftSet, SetRef } from './object/model.ts';
-import { FAMILIES } from './object/names.ts';
 import * as encode from './object/object-encode.ts';
 
 /** Set IDs from here on are given to sets the caller gave none. */

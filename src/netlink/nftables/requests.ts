@@ -23,9 +23,9 @@ import {
 } from '../uapi/nf-tables.ts';
 import { NFNETLINK_V0, nfgenmsg, nfnlType } from '../uapi/nfnetlink.ts';
 import { describeObject } from './describe.ts';
+import { FAMILIES } from './names.ts';
 import { ElementPacker } from './object/element-encode.ts';
 import type { ChainRef, NftFamily, SetRef, TableRef } from './object/model.ts';
-import { FAMILIES } from './object/names.ts';
 
 /** Messages by the names that errors call them by. */
 const MESSAGES = {

@@ -3,8 +3,8 @@ import { deleteFlows, type Flow, listFlows } from '../../../netlink/conntrack/in
 import { type Netlink, withNetlink } from '../../../netlink/index.ts';
 import { listAddresses } from '../../../netlink/route/index.ts';
 import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
+import type { MappedPort } from '../tables/mapped-port.ts';
 import { IPPROTO } from '../tables/pod-elements.ts';
-import type { MappedPort } from './mapped-port.ts';
 
 // UDP and SCTP alone: a client may send from one port for ever, an SCTP client also when it begins anew. TCP ends by itself.
 

@@ -9,6 +9,7 @@ import { writeSysctlIfPresent } from '../../link/sysctls.ts';
 import type { AttachmentKey } from '../../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
 import type { AttachmentFeature } from '../feature.ts';
+import { mappedPorts } from '../tables/mapped-port.ts';
 import { describeOwner, isOwnedBy, isStale, linkOf } from '../tables/owner-comment.ts';
 import { POD_LAYOUT } from '../tables/pod-chains.ts';
 import { describePortKey, mappedPortOf, portElements, portElementText } from '../tables/pod-elements.ts';
@@ -22,7 +23,6 @@ import {
 } from '../tables/pod-ruleset.ts';
 import { POD_TABLE, podSets } from '../tables/pod-table.ts';
 import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
-import { mappedPorts } from './mapped-port.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */
 const SETS = podSets(['ports', 'address-ports', 'hairpin']);

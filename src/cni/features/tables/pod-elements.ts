@@ -11,8 +11,8 @@ import {
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
 import { LOOPBACK, lastOf } from '../../../nft/index.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
-import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
+import { type MappedPort, mappedPorts } from './mapped-port.ts';
 import { ownerComment } from './owner-comment.ts';
 import { masqueradeChain } from './pod-chains.ts';
 import { elementsIn } from './pod-ruleset.ts';

@@ -12,7 +12,7 @@ import {
   NFTA_FIB_F_PRESENT,
 } from '../../uapi/nf-tables.ts';
 import { NFT_EXPRESSIONS as SETS } from '../../uapi/nf-tables-expressions.ts';
-import * as names from '../object/names.ts';
+import * as names from '../names.ts';
 import type { Expression } from './expression.ts';
 import { need, readOptional64, readRegister } from './integers.ts';
 import { readVerdict } from './verdict.ts';

@@ -17,7 +17,7 @@ import {
   NFTA_LIST_ELEM,
 } from '../../uapi/nf-tables.ts';
 import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
-import * as names from '../object/names.ts';
+import * as names from '../names.ts';
 import type { Expression } from './expression.ts';
 import { be64, optionalRegister, registerNumber as register } from './integers.ts';
 import type { NatFlag } from './nat-expression.ts';

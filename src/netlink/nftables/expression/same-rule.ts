@@ -1,4 +1,4 @@
-import { FIB_FLAGS, NAT_FLAGS } from '../object/names.ts';
+import { FIB_FLAGS, NAT_FLAGS } from '../names.ts';
 import type { Expression } from './expression.ts';
 
 /**

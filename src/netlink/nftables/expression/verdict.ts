@@ -1,7 +1,7 @@
 import type { AttributeValues } from '../../attribute-set.ts';
 import { decodeError } from '../../decode-error.ts';
 import type { NFTA_DATA } from '../../uapi/nf-tables-expressions.ts';
-import { VERDICTS } from '../object/names.ts';
+import { VERDICTS } from '../names.ts';
 import type { Verdict } from './expression.ts';
 
 type DataValues = AttributeValues<typeof NFTA_DATA.declarations>;

@@ -17,8 +17,8 @@ import {
   NFTA_VERDICT_CODE,
 } from '../../uapi/nf-tables.ts';
 import type { Verdict } from '../expression/expression.ts';
+import { VERDICTS } from '../names.ts';
 import type { NftElement } from './model.ts';
-import { VERDICTS } from './names.ts';
 import { COMMENT_MAXLEN, UDATA_COMMENT } from './userdata.ts';
 
 /** The value of an attribute is at most this long; multiples of 4 only, because padding counts for the list. */

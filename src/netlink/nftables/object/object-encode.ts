@@ -24,6 +24,7 @@ import {
 import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { encodeExpressions } from '../expression/expression-encode.ts';
 import { be64 } from '../expression/integers.ts';
+import { HOOKS, SET_FLAGS } from '../names.ts';
 import { type DatatypeName, datatype, typeLength, typeNumber } from './datatypes.ts';
 import type {
   ChainRef,
@@ -37,7 +38,6 @@ import type {
   SetRef,
   TableRef,
 } from './model.ts';
-import { HOOKS, SET_FLAGS } from './names.ts';
 import { commentUserdata, setUserdata } from './userdata.ts';
 
 /** For NFT_MSG_NEWTABLE and NFT_MSG_DELTABLE. */

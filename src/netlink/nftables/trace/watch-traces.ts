@@ -6,8 +6,8 @@ import * as uapi from '../../uapi/nf-tables-trace.ts';
 import { nfgenmsg, nfnlType } from '../../uapi/nfnetlink.ts';
 import { type SocketWatch, watchSocket } from '../../watch/index.ts';
 import { readOptional64 } from '../expression/integers.ts';
+import { FAMILIES, VERDICTS } from '../names.ts';
 import type { NftFamily } from '../object/model.ts';
-import { FAMILIES, VERDICTS } from '../object/names.ts';
 
 /** A rule that a traced packet matched, or the policy of a chain it came to the end of. */
 export interface TraceEvent {

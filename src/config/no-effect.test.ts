@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { warningsOf } from '../../../test/samples/config-warnings.ts';
-import { readCommandLine } from '../command-line.ts';
-import { ALL_FIELDS, type FieldPath, isField, type Section } from '../file/schema.ts';
-import { FLAG_NAMES, type FlagName, flagNamed } from '../flags/flags.ts';
+import { warningsOf } from '../../test/samples/config-warnings.ts';
+import { readCommandLine } from './command-line.ts';
+import { ALL_FIELDS, type FieldPath, isField, type Section } from './file/schema.ts';
+import { FLAG_NAMES, type FlagName, flagNamed } from './flags/flags.ts';
 import { NO_EFFECT } from './no-effect.ts';
 
 /** Of a field or flag, who acts on it (a file below src/) and under which name it is found there. */
@@ -145,7 +145,7 @@ it.each(PROCESS_FLAGS)('--%s has a reader, or is known to have none', (name) => 
 });
 
 it.each(Object.entries(READERS))('%s is read where the list says', (_option, [file, name]) => {
-  expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').includes(name)).toBe(true);
+  expect(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(name)).toBe(true);
 });
 
 it('lists nothing that is gone', () => {

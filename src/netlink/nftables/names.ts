@@ -14,7 +14,7 @@ import {
   NFT_SET_EVAL,
   NFT_SET_INTERVAL,
   NFT_SET_TIMEOUT,
-} from '../../uapi/nf-tables.ts';
+} from '../uapi/nf-tables.ts';
 import type {
   CmpExpression,
   CtKey,
@@ -22,10 +22,10 @@ import type {
   LimitExpression,
   MetaKey,
   PayloadBase,
-} from '../expression/expression.ts';
-import type { NatFlag } from '../expression/nat-expression.ts';
-import type { FibExpression, FibFlag, RtExpression } from '../expression/routing-expression.ts';
-import type { NftFamily, NftHook, SetFlag } from './model.ts';
+} from './expression/expression.ts';
+import type { NatFlag } from './expression/nat-expression.ts';
+import type { FibExpression, FibFlag, RtExpression } from './expression/routing-expression.ts';
+import type { NftFamily, NftHook, SetFlag } from './object/model.ts';
 
 /** Names with their numbers, looked up in both directions. */
 export interface Names<N extends string> {

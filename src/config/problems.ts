@@ -1,7 +1,7 @@
-import { fieldAt } from '../file/field-path.ts';
-import type { FieldPath } from '../file/schema.ts';
-import { FLAG_NAMES, flagNamed } from '../flags/flags.ts';
-import type { ValueType } from '../values/value-type.ts';
+import { fieldAt } from './file/field-path.ts';
+import type { FieldPath } from './file/schema.ts';
+import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
+import type { ValueType } from './values/value-type.ts';
 
 /** One setting that cannot be used. */
 export interface ConfigProblem {

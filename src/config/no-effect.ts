@@ -1,7 +1,7 @@
-import { fieldAt, valueAt } from '../file/field-path.ts';
-import type { Configuration, FieldPath } from '../file/schema.ts';
-import { FLAG_NAMES, flagNamed } from '../flags/flags.ts';
-import type { GivenFlags } from '../flags/parse-flags.ts';
+import { fieldAt, valueAt } from './file/field-path.ts';
+import type { Configuration, FieldPath } from './file/schema.ts';
+import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
+import type { GivenFlags } from './flags/parse-flags.ts';
 import { flagFor } from './problems.ts';
 
 const ONE_STREAM = 'the whole log goes to stderr';
