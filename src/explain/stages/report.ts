@@ -30,7 +30,7 @@ interface EndpointState {
   unknown: string | undefined;
 }
 
-/** Everything else than an endpoint's own. */
+/** Causes beside the first one that an answer names, each of another code. */
 const MOST_ALSO = 3;
 
 /** Gathers what the stages find, in whatever order, and makes the answer of it. */
@@ -79,7 +79,7 @@ export class Report {
     this.#unknown.push({ text: finding.text, finding });
   }
 
-  /** A pod is one of several. */
+  /** Connections may get this endpoint; nothing is found of it yet. */
   addEndpoint(endpoint: Omit<AnswerEndpoint, 'problem'>): void {
     this.#endpoints.set(endpoint.address, { endpoint, finding: undefined, unknown: undefined });
   }
@@ -222,16 +222,6 @@ export class Report {
 
   get usedCount(): number {
     return this.#used().length;
-  }
-
-  /** Frames of both pods pass by the rules. */
-  onBridge(
-    address: string,
-    { setting, value, bridge }: Readonly<Record<'setting' | 'value' | 'bridge', string>>,
-  ): void {
-    const text = `both pods are on ${bridge}, and ${setting} is ${value}: answers of ${address} are not translated back`;
-    const remedy = [`modprobe br_netfilter; sysctl -w ${setting}=1`];
-    this.failEndpoint('link', address, { code: 'bridge-nf', text, remedy });
   }
 
   answer(): Answer {

@@ -1,6 +1,8 @@
-import { formatIp, ipEquals } from '../../../core/index.ts';
-import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
+import { formatIp, type IpAddress, ipEquals, settingName } from '../../../core/index.ts';
+import type { Link } from '../../../netlink/route/index.ts';
+import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
+import type { Finding } from '../report.ts';
 
 // Frames of a bridge that pods hang on: who routes them, and whether rules see them.
 
@@ -24,6 +26,18 @@ export function isSwitched({ client, target }: Asked, { ip }: Pick<Goal, 'ip'>, 
   if (!node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === index)) return false;
   const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
   return out.kind === 'route' && out.route.gateway === undefined;
+}
+
+/** What is wrong where two pods are on one bridge whose frames no rules see, and answers of `address` had to be translated back. */
+export function bridgeUnseen(address: string, { name }: Pick<Link, 'name'>, ip: IpAddress, node: NodeView): Finding {
+  const path = bridgeSetting(ip.family);
+  const value = node.sysctl(path) ?? 'not there (br_netfilter is not loaded)';
+  const setting = settingName(path);
+  return {
+    code: 'bridge-nf',
+    text: `both pods are on ${name}, and ${setting} is ${value}: answers of ${address} are not translated back`,
+    remedy: [`modprobe br_netfilter; sysctl -w ${setting}=1`],
+  };
 }
 
 /** Whether no rules see what a pod sends to this address: frames of a bridge that it switches, and shows to none. */

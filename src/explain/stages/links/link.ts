@@ -1,7 +1,7 @@
-import { formatIp, formatMac, ipEquals, sameBytes, settingName, shellWord } from '../../../core/index.ts';
+import { formatIp, formatMac, ipEquals, sameBytes, shellWord } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
-import { bridgeSetting, type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
+import { type LocalPod, type NodeView, rivalOf, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
 import { runIn, whoHas } from '../commands.ts';
@@ -11,7 +11,7 @@ import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
 import { isHeardAt } from '../sockets/hearing.ts';
 import { isAnswerLost } from './answers.ts';
-import { isSwitched } from './bridge.ts';
+import { bridgeUnseen, isSwitched } from './bridge.ts';
 import { lookAtItsSender, lookAtNeighbours, sends } from './neighbours.ts';
 import { bothHave, hasMac } from './next-hop.ts';
 import { vlansApart } from './outside-vlans.ts';
@@ -92,7 +92,6 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   }
   if (cut) report.cannotTellEndpoint('link', address, cut.text);
   const isBridge = seenAs!.kind === 'bridge';
-  const setting = bridgeSetting(goal.ip.family);
   const isShown = showsToRules(seenAs!, goal.ip, node);
   const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
   if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
@@ -156,8 +155,7 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
   if (isShown || !isTranslated) return;
-  const value = node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)';
-  report.onBridge(address, { setting: settingName(setting), value, bridge: seenAs!.name });
+  report.failEndpoint('link', address, bridgeUnseen(address, seenAs!, goal.ip, node));
 }
 
 /** Whether a MAC address is that of a group, or of all. */
