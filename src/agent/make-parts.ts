@@ -11,7 +11,7 @@ import { leftRoutes } from './left/left-routes.ts';
 import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
 import { OwnNodePart } from './own-node/own-node-part.ts';
-import { type Part, type PartContext, podStanding } from './part.ts';
+import { type Part, type PartContext, PODS_OF_OTHERS } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
@@ -71,6 +71,7 @@ export function makeParts(options: PartsOptions): AgentParts {
   parts.push(services);
   let addresses: StatusSources['addresses'];
   let routes: StatusSources['routes'];
+  let cni: CniPart | undefined;
   if (config.routes || config.cni) {
     // Hears of objects before those that ask it.
     const pools = new PoolsPart(context, options.observe);
@@ -79,7 +80,8 @@ export function makeParts(options: PartsOptions): AgentParts {
     const routesPart = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
     if (routesPart) parts.push(routesPart);
     routes = routesPart && { mode: config.routes.mode, standing: () => routesPart.standing() };
-    if (config.cni) parts.push(new CniPart(config.cni, context, pools, routesPart));
+    cni = config.cni && new CniPart(config.cni, context, pools, routesPart);
+    if (cni) parts.push(cni);
   }
   const status = new StatusPart({
     config,
@@ -95,7 +97,7 @@ export function makeParts(options: PartsOptions): AgentParts {
     leftRoutes: () => left.routes.found(),
     leftNetwork: () => left.network.found(),
     addresses,
-    pods: () => podStanding(parts),
+    pods: () => cni?.standing() ?? PODS_OF_OTHERS,
     ruleChanges: () => evidence.ruleChanges(),
   });
   parts.push(status, new ExplainPart({ context, services, recorder, evidence, commands: status.commands }));

@@ -18,10 +18,6 @@ export interface Part {
   compared?(): readonly ComparedPart[];
   /** Whether it does what it is for, at this moment: /readyz shows it. @default nobody asks */
   readiness?(): Readiness;
-  /** What of others is in the way of packets of pods, a sentence each. @default nothing */
-  obstacles?(): readonly string[];
-  /** What of its own is otherwise than meant, and is left so: a sentence each, of which `nodeplane diff` tells more. @default nothing */
-  differences?(): readonly string[];
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *
@@ -54,28 +50,18 @@ export interface MtuSource {
   onMtuChange(listener: () => void): void;
 }
 
-/** Why the part of this name is not ready; empty: it is, or there is none. */
-function whyNotReady(parts: readonly Part[], name: string): string {
-  return parts.flatMap((part) => part.readiness?.() ?? []).find((one) => one.name === name)?.reason ?? '';
-}
-
 /** How the pods' network stands, for people. */
 export interface PodStanding {
   /** Why pods cannot be made, as /readyz has it; empty: they can, or that is not the agent's business. */
   readonly lacks: string;
   /** What of others may drop their packets, a sentence each. */
   readonly obstacles: readonly string[];
-  /** What of their interfaces is otherwise than meant, a sentence each. */
+  /** What of their interfaces is otherwise than meant, and is left so: a sentence each, of which `nodeplane diff` tells more. */
   readonly differences: readonly string[];
 }
 
-export function podStanding(parts: readonly Part[]): PodStanding {
-  return {
-    lacks: whyNotReady(parts, 'cni'),
-    obstacles: parts.flatMap((part) => part.obstacles?.() ?? []),
-    differences: parts.flatMap((part) => part.differences?.() ?? []),
-  };
-}
+/** Where the pods' network is not the agent's business. */
+export const PODS_OF_OTHERS: PodStanding = { lacks: '', obstacles: [], differences: [] };
 
 /** What every part is given. */
 export interface PartContext {

@@ -6,7 +6,7 @@ import { watchNftables } from '../../netlink/nftables/index.ts';
 import { watchNetwork } from '../../netlink/route/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
 import { LastingTrouble } from '../logger.ts';
-import type { MtuSource, Part, PartContext, Readiness } from '../part.ts';
+import type { MtuSource, Part, PartContext, PodStanding, Readiness } from '../part.ts';
 import { namedPodRanges } from '../pools/named-pod-ranges.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
@@ -171,12 +171,13 @@ export class CniPart implements Part {
     return { name: 'cni', reason: this.#lacks ?? this.#installer.whyNotInstalled() };
   }
 
-  obstacles(): readonly string[] {
-    return this.#guard.obstacles();
-  }
-
-  differences(): readonly string[] {
-    return this.#linkWatch.differences();
+  /** How the pods' network stands at this moment. */
+  standing(): PodStanding {
+    return {
+      lacks: this.readiness().reason ?? '',
+      obstacles: this.#guard.obstacles(),
+      differences: this.#linkWatch.differences(),
+    };
   }
 
   compared(): readonly ComparedPart[] {
