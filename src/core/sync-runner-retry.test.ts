@@ -7,6 +7,7 @@ it('what a run leaves undone is tried again ever more seldom, while others go on
   const log: string[] = [];
   let isUndone = true;
   const runner = new SyncRunner({
+    name: 'work',
     clock,
     minIntervalMs: 1000,
     maxIntervalMs: 3_600_000,

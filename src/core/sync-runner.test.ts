@@ -23,6 +23,7 @@ class Bench {
 
   constructor(options: Partial<SyncRunnerOptions> = {}) {
     this.runner = new SyncRunner({
+      name: 'work',
       clock: this.clock,
       minIntervalMs: MIN,
       maxIntervalMs: MAX,

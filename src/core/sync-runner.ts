@@ -2,6 +2,8 @@ import type { Clock, Timer } from './clock.ts';
 import { NodeplaneError } from './errors.ts';
 
 export interface SyncRunnerOptions {
+  /** What it keeps in force, for errors: `routes IPv4`. */
+  readonly name: string;
   readonly clock: Clock;
   /** Least time from the end of one run to the start of the next. */
   readonly minIntervalMs: number;
@@ -97,7 +99,7 @@ export class SyncRunner {
    * @throws what makes the run fail; ERR_DATAPLANE when there will be none
    */
   runFull(): Promise<void> {
-    if (this.#state !== 'started') return Promise.reject(noRun());
+    if (this.#state !== 'started') return Promise.reject(this.#noRun());
     return new Promise((done, failed) => {
       this.#awaiting.push({ done, failed });
       this.requestFull();
@@ -108,7 +110,7 @@ export class SyncRunner {
   async between<T>(work: () => Promise<T>): Promise<T> {
     while (this.#running) await this.#running;
     // What it would work with is closed by now.
-    if (this.#state === 'stopped') throw noRun();
+    if (this.#state === 'stopped') throw this.#noRun();
     this.#timer?.cancel();
     const done = work();
     this.#occupy(done.then(() => {}));
@@ -134,7 +136,7 @@ export class SyncRunner {
     this.#state = 'stopped';
     this.#timer?.cancel();
     await this.#running;
-    for (const { failed } of this.#awaiting.splice(0)) failed(noRun());
+    for (const { failed } of this.#awaiting.splice(0)) failed(this.#noRun());
   }
 
   #schedule(): void {
@@ -241,8 +243,12 @@ export class SyncRunner {
     const wait = Math.min(retry.maxMs, retry.firstMs * 2 ** earlierFailures);
     return Math.round(wait * (1 - random() / 5));
   }
-}
 
-function noRun(): NodeplaneError {
-  return new NodeplaneError('ERR_DATAPLANE', 'Nothing is written at the moment: the work has not begun, or has ended');
+  #noRun(): NodeplaneError {
+    const { name } = this.#options;
+    return new NodeplaneError(
+      'ERR_DATAPLANE',
+      `Cannot compare or write ${name}: its work has not begun, or has ended. Ask again once /readyz answers 200`,
+    );
+  }
 }

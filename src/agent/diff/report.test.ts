@@ -22,7 +22,7 @@ function partOf(...found: (readonly Drift[] | Error)[]): ComparedPart & { repair
 
 describe('a repair that is asked for', () => {
   it('is made where the last sync failed, so that nothing can be compared before', async () => {
-    const part = partOf(nothingToCompare('the last sync failed'), []);
+    const part = partOf(nothingToCompare('Services IPv4', 'the last sync failed'), []);
     expect(await reportPart(part, { repair: true })).toMatchObject({
       verdict: 'equal',
       reason: null,
@@ -44,7 +44,7 @@ describe('a repair that is asked for', () => {
 });
 
 it('a question repairs nothing, whatever it finds', async () => {
-  const part = partOf(nothingToCompare('the last sync failed'), [DRIFT]);
+  const part = partOf(nothingToCompare('Services IPv4', 'the last sync failed'), [DRIFT]);
   const reason = expect.stringContaining('the last sync failed');
   expect(await reportPart(part, { repair: false })).toMatchObject({ verdict: 'unknown', reason });
   expect(await reportPart(part, { repair: false })).toMatchObject({ verdict: 'differs', total: 1 });

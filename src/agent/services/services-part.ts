@@ -148,7 +148,7 @@ export class ServicesPart implements Part {
       return [...ofFamilies, new NodeSettings(config.conntrack, MODES[config.mode].sysctls?.(config) ?? {})];
     }
     const untold = async (): Promise<never> => {
-      throw nothingToCompare('the objects, or the way into the kernel, are not known yet');
+      throw nothingToCompare('Services', 'the objects, or the way into the kernel, are not known yet');
     };
     return this.#options.machineFamilies.map((family) => ({ name: name(family), compare: untold, repair: untold }));
   }

@@ -44,9 +44,13 @@ export function driftLines(
   return { ours: bounded(moved ? ours : missing), theirs: bounded(moved ? theirs : strange) };
 }
 
-/** What a comparison says that cannot be made yet. */
-export function nothingToCompare(reason: string): NodeplaneError {
-  return new NodeplaneError('ERR_DIFF', `Cannot compare: ${reason}`);
+/**
+ * What a comparison says that cannot be made yet.
+ *
+ * @param what would be compared: `routes IPv6`
+ */
+export function nothingToCompare(what: string, reason: string): NodeplaneError {
+  return new NodeplaneError('ERR_DIFF', `Cannot compare ${what}: ${reason}`);
 }
 
 function without(lines: readonly string[], others: readonly string[]): string[] {

@@ -244,9 +244,10 @@ export class IpvsDataplane implements Dataplane {
     const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: filter + mangle + nat };
     const total = await inSlices(this.#writer.bringInLine(next, everything(layout, state)), rest);
     if (!total) {
-      const message =
-        'The virtual servers changed while they were brought in line with the plan; the next sync tries again';
-      throw new NodeplaneError('ERR_DATAPLANE', message);
+      throw new NodeplaneError(
+        'ERR_DATAPLANE',
+        `The virtual servers of ${this.family} changed while they were brought in line with the plan; the next sync tries again. Should it not end, stop the other program that writes IPVS here (ipvsadm, keepalived)`,
+      );
     }
     const restoring = performance.now();
     // They lead packets to what stands by now.

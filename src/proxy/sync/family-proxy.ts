@@ -61,6 +61,7 @@ export class FamilyProxy {
     });
     this.#runner = new SyncRunner({
       ...options,
+      name: `Services ${this.#family}`,
       run: (full) => this.#run(full),
       check: verifyIntervalMs === undefined ? undefined : this.#check(verifyIntervalMs),
       failed: (error, full, retryInMs) => {
@@ -150,7 +151,7 @@ export class FamilyProxy {
   compare(): Promise<readonly Drift[]> {
     const { dataplane } = this.#options;
     return this.#runner.between(async () => {
-      if (this.#notInForce !== undefined) throw nothingToCompare(this.#notInForce);
+      if (this.#notInForce !== undefined) throw nothingToCompare(`Services ${this.#family}`, this.#notInForce);
       const drifts = await (dataplane.compare?.() ?? dataplane.verify());
       return [...leftOutDrift(this.#leftOut), ...drifts];
     });

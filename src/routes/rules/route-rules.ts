@@ -71,6 +71,7 @@ export class RouteRules {
     if (settings.masquerade) this.#wanted.set(SETTINGS, fixedElements(sources, exempt));
     this.#wanted.set(OWN, ownElements(podRanges, settings));
     this.#runner = new SyncRunner({
+      name: 'the rules beside the routes',
       clock,
       minIntervalMs: MIN_INTERVAL_MS,
       maxIntervalMs: FULL_MS,
@@ -109,7 +110,7 @@ export class RouteRules {
   /** In what the table differs from what it is to be; nothing is changed. Rejects with KernelError, ERR_DIFF. */
   compare(): Promise<Drift[]> {
     return this.#runner.between(async () => {
-      if (!this.#hasSynced) throw nothingToCompare('the rules beside the routes are not written');
+      if (!this.#hasSynced) throw nothingToCompare('the rules beside the routes', 'they are not written');
       const ruleset = this.#open();
       const trial = trialOf(ruleset);
       await this.#makeEqual(trial.ruleset, this.#written(this.#wanted.all()));

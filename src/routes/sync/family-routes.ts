@@ -74,6 +74,7 @@ export class FamilyRoutes {
       this.#tell({ kind: 'leftOut', name, reason }),
     );
     this.#runner = new SyncRunner({
+      name: `routes ${family}`,
       clock,
       minIntervalMs: MIN_INTERVAL_MS,
       maxIntervalMs: FULL_MS,
@@ -136,7 +137,8 @@ export class FamilyRoutes {
   /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
   compare(): Promise<Drift[]> {
     return this.#runner.between(async () => {
-      if (!this.#ground) throw nothingToCompare(this.#toldWaiting ?? 'the routes are not written');
+      if (!this.#ground)
+        throw nothingToCompare(`routes ${this.#options.family}`, this.#toldWaiting ?? 'they are not written');
       return this.verify();
     });
   }

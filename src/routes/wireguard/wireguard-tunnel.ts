@@ -81,6 +81,7 @@ export class WireguardTunnel implements SharedTunnel {
   constructor(options: WireguardTunnelOptions) {
     this.#options = options;
     this.#runner = new SyncRunner({
+      name: 'WireGuard',
       clock: options.clock,
       minIntervalMs: MIN_INTERVAL_MS,
       maxIntervalMs: FULL_MS,
@@ -149,7 +150,7 @@ export class WireguardTunnel implements SharedTunnel {
   /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
   compare(): Promise<Drift[]> {
     return this.#runner.between(async () => {
-      if (!this.#inForce) throw nothingToCompare('the WireGuard device is not set up');
+      if (!this.#inForce) throw nothingToCompare('WireGuard', 'the device is not set up');
       return this.verify();
     });
   }

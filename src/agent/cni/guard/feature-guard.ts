@@ -240,7 +240,7 @@ export class FeatureGuard implements ComparedPart {
   }
 }
 
-const unreadable = () => nothingToCompare('nf_tables of this node cannot be read');
+const unreadable = () => nothingToCompare('rules of pods', 'nf_tables of this node cannot be read');
 
 /**
  * By their sysctls: a listing by netlink waits for the kernel's lock of all links, for seconds while many pods come or go, and

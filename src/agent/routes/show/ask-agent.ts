@@ -11,17 +11,21 @@ import { REPORT_PATH } from '../report-page.ts';
  * @throws ERR_ROUTES_AGENT when nobody answers there, or not as an agent with --routes does
  */
 export async function askAgent(at: string): Promise<RoutesReport> {
+  const failure = (reason: string, cause?: unknown) =>
+    new NodeplaneError(
+      'ERR_ROUTES_AGENT',
+      `Cannot ask the agent at ${at}${reason}. Does it run on this node, with its metrics port there? What it programmed stays in force. Look at its log, or name its port with --agent`,
+      { facts: { at }, cause },
+    );
   let text: string;
   try {
     text = await askAgentFor(`http://${at}${REPORT_PATH}`, 'it runs without --routes');
   } catch (cause) {
-    throw new NodeplaneError('ERR_ROUTES_AGENT', `Cannot ask the agent at ${at}`, { facts: { at }, cause });
+    throw failure('', cause);
   }
   const report = parseForm<RoutesReport>(text, isReport);
-  if (report) return report;
-  throw new NodeplaneError('ERR_ROUTES_AGENT', `Cannot ask the agent at ${at}: the answer is not one of nodeplane`, {
-    facts: { at },
-  });
+  if (!report) throw failure(': the answer is not one of nodeplane');
+  return report;
 }
 
 const isIp: Check = (value) => typeof value === 'string' && tryParseIp(value) !== undefined;
