@@ -79,7 +79,8 @@ function prefixLength(mask: Uint8Array): number | undefined {
   return bits.includes('1', length) ? undefined : length;
 }
 
-export function option(name: string, values: readonly (string | number)[] = [], inverted = false): Option {
+/** An option as the programs write it: `--mark 0x1`; inverted `! --mark 0x1`. */
+export function iptablesOption(name: string, values: readonly (string | number)[] = [], inverted = false): Option {
   return { name, values: values.map(String), inverted };
 }
 
@@ -90,7 +91,7 @@ export function optionIf(
   values: readonly (string | number)[] = [],
   inverted = false,
 ): Option[] {
-  return given ? [option(name, values, inverted)] : [];
+  return given ? [iptablesOption(name, values, inverted)] : [];
 }
 
 /** `80`, `80:90` */
@@ -98,7 +99,8 @@ export function rangeText(first: number | string, last: number | string, between
   return first === last ? String(first) : `${first}${between}${last}`;
 }
 
-export function hex(number: number): string {
+/** `0x2a` */
+export function hexText(number: number): string {
   return `0x${number.toString(16)}`;
 }
 

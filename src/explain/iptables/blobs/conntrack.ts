@@ -1,5 +1,5 @@
 import type { Option } from '../parse-rule.ts';
-import { type Blob, type BlobForm, option, optionIf, rangeText } from './blob.ts';
+import { type Blob, type BlobForm, iptablesOption, optionIf, rangeText } from './blob.ts';
 
 /*
  * struct xt_conntrack_mtinfo1 {
@@ -70,7 +70,7 @@ const REVISIONS: readonly Revision[] = [
 function decode(blob: Blob, revision: Revision): readonly Option[] {
   const [matched, inverted] = [blob.u16(MATCHED_AT), blob.u16(INVERTED_AT)];
   const given = (flag: number, name: string, value: () => string | number) =>
-    (matched & flag) === 0 ? [] : [option(name, [value()], (inverted & flag) !== 0)];
+    (matched & flag) === 0 ? [] : [iptablesOption(name, [value()], (inverted & flag) !== 0)];
   const [states, statuses] = revision.masks(blob);
   return [
     ...given(FLAG.state, '--ctstate', () => names(STATES, states)),

@@ -6,8 +6,8 @@ import {
   type BlobForm,
   decodeBlob,
   type EncodedExtension,
-  hex,
-  option,
+  hexText,
+  iptablesOption,
   optionIf,
   rangeText,
 } from './blob.ts';
@@ -66,13 +66,13 @@ function multiport(blob: Blob): Option[] | undefined {
     const [first, isRange] = [blob.u16(2 + 2 * index), blob.u8(32 + index) !== 0];
     list.push(isRange ? `${first}:${blob.u16(2 + 2 * ++index)}` : String(first));
   }
-  return name === undefined ? undefined : [option(name, [list.join(',')], blob.u8(47) !== 0)];
+  return name === undefined ? undefined : [iptablesOption(name, [list.join(',')], blob.u8(47) !== 0)];
 }
 
 /** xt_mark_mtinfo1 and xt_connmark_mtinfo1: `u32 mark, mask; u8 invert`, <linux/netfilter/xt_mark.h>. */
 function mark(blob: Blob): Option[] {
-  const [wanted, mask] = [hex(blob.u32(0)), blob.u32(4)];
-  return [option('--mark', [mask === 0xffff_ffff ? wanted : `${wanted}/${hex(mask)}`], blob.u8(8) !== 0)];
+  const [wanted, mask] = [hexText(blob.u32(0)), blob.u32(4)];
+  return [iptablesOption('--mark', [mask === 0xffff_ffff ? wanted : `${wanted}/${hexText(mask)}`], blob.u8(8) !== 0)];
 }
 
 /** XT_ADDRTYPE_*: 1 << RTN_* of <linux/rtnetlink.h>. */
@@ -109,10 +109,14 @@ function addrtype(blob: Blob): Option[] {
 function statistic(blob: Blob): Option[] | undefined {
   const [mode, inverted, number] = [blob.u16(0), blob.has(2, 1), blob.u32(4)];
   if (mode === 0) {
-    return [option('--mode', ['random']), option('--probability', [formatChance(number)], inverted)];
+    return [iptablesOption('--mode', ['random']), iptablesOption('--probability', [formatChance(number)], inverted)];
   }
   if (mode !== 1) return undefined;
-  return [option('--mode', ['nth']), option('--every', [number + 1], inverted), option('--packet', [blob.u32(8)])];
+  return [
+    iptablesOption('--mode', ['nth']),
+    iptablesOption('--every', [number + 1], inverted),
+    iptablesOption('--packet', [blob.u32(8)]),
+  ];
 }
 
 /** xt_physdev_info: `char physindev[16], in_mask[16], physoutdev[16], out_mask[16]; u8 invert, bitmask`, <linux/netfilter/xt_physdev.h>. */
@@ -140,9 +144,9 @@ function recent(blob: Blob, mask: readonly Option[]): Option[] {
     ...optionIf(blob.has(8, 32), '--reap'),
     ...optionIf(hits !== 0, '--hitcount', [hits]),
     ...optionIf(blob.has(8, 16), '--rttl'),
-    option('--name', [blob.text(10, 200)]),
+    iptablesOption('--name', [blob.text(10, 200)]),
     ...mask,
-    option(blob.u8(210) === 0 ? '--rsource' : '--rdest'),
+    iptablesOption(blob.u8(210) === 0 ? '--rsource' : '--rdest'),
   ];
 }
 
@@ -185,7 +189,7 @@ function limit(blob: Blob): Option[] | undefined {
   const [name, unit] = exact ?? LIMIT_UNITS[3];
   if (period === 0) return undefined;
   return [
-    option('--limit', [`${Math.floor(unit / period)}/${name}`]),
+    iptablesOption('--limit', [`${Math.floor(unit / period)}/${name}`]),
     ...optionIf(burst !== DEFAULT_BURST, '--limit-burst', [burst]),
   ];
 }
@@ -196,18 +200,18 @@ const icmp =
   (blob: Blob): Option[] => {
     const [type, first, last] = [blob.u8(0), blob.u8(1), blob.u8(2)];
     const isAnyCode = first === 0 && last === 0xff;
-    return [option(name, [type === 0xff ? 'any' : isAnyCode ? type : `${type}/${first}`], blob.has(3, 1))];
+    return [iptablesOption(name, [type === 0xff ? 'any' : isAnyCode ? type : `${type}/${first}`], blob.has(3, 1))];
   };
 
 /** ip6t_hl_info: `u8 mode, hop_limit`, <linux/netfilter_ipv6/ip6t_hl.h>. */
 function hops(blob: Blob): Option[] | undefined {
   const name = ['--hl-eq', '--hl-eq', '--hl-lt', '--hl-gt'][blob.u8(0)];
-  return name === undefined ? undefined : [option(name, [blob.u8(1)], blob.u8(0) === 1)];
+  return name === undefined ? undefined : [iptablesOption(name, [blob.u8(1)], blob.u8(0) === 1)];
 }
 
 /** xt_tcpmss_match_info: `u16 mss_min, mss_max; u8 invert`, <linux/netfilter/xt_tcpmss.h>. */
 function tcpmss(blob: Blob): Option[] {
-  return [option('--mss', [rangeText(blob.u16(0), blob.u16(2))], blob.u8(4) !== 0)];
+  return [iptablesOption('--mss', [rangeText(blob.u16(0), blob.u16(2))], blob.u8(4) !== 0)];
 }
 
 const PACKET_TYPES = ['unicast', 'broadcast', 'multicast'];
@@ -215,12 +219,12 @@ const PACKET_TYPES = ['unicast', 'broadcast', 'multicast'];
 /** xt_pkttype_info: `int pkttype, invert`, the former one of PACKET_*; <linux/netfilter/xt_pkttype.h>. */
 function pkttype(blob: Blob): Option[] | undefined {
   const name = PACKET_TYPES[blob.u32(0)];
-  return name === undefined ? undefined : [option('--pkt-type', [name], blob.u32(4) !== 0)];
+  return name === undefined ? undefined : [iptablesOption('--pkt-type', [name], blob.u32(4) !== 0)];
 }
 
 /** The structs of matches, by the names they have in the kernel. */
 const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
-  comment: [{ revisions: [0], size: 256, decode: (blob) => [option('--comment', [blob.text(0, 256)])] }],
+  comment: [{ revisions: [0], size: 256, decode: (blob) => [iptablesOption('--comment', [blob.text(0, 256)])] }],
   tcp: [{ revisions: [0], size: 12, decode: tcp }],
   udp: [{ revisions: [0], size: 9, decode: (blob) => ports(blob, 8) }],
   sctp: [{ revisions: [0], size: 292, decode: sctp }],
@@ -234,10 +238,10 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   physdev: [{ revisions: [0], size: 66, decode: physdev }],
   recent: [
     { revisions: [0], size: 211, decode: (blob) => recent(blob, []) },
-    { revisions: [1], size: 228, decode: (blob) => recent(blob, [option('--mask', [blob.address(212)])]) },
+    { revisions: [1], size: 228, decode: (blob) => recent(blob, [iptablesOption('--mask', [blob.address(212)])]) },
   ],
   iprange: [{ revisions: [1], size: 65, decode: iprange }],
-  nfacct: [{ revisions: [0, 1], size: 32, decode: (blob) => [option('--nfacct-name', [blob.text(0, 32)])] }],
+  nfacct: [{ revisions: [0, 1], size: 32, decode: (blob) => [iptablesOption('--nfacct-name', [blob.text(0, 32)])] }],
   socket: [{ revisions: [1, 2, 3], size: 1, decode: socket }],
   rpfilter: [{ revisions: [0], size: 1, decode: rpfilter }],
   limit: [{ revisions: [0], size: 8, decode: limit }],

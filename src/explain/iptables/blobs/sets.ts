@@ -1,5 +1,5 @@
 import type { Option } from '../parse-rule.ts';
-import { type Blob, type BlobForm, option } from './blob.ts';
+import { type Blob, type BlobForm, iptablesOption } from './blob.ts';
 
 /*
  * struct xt_set_info { u16 index; u8 dim, flags; }, the beginning of every match; <linux/netfilter/xt_set.h>. Bits of flags, of
@@ -23,7 +23,7 @@ function setAndDirections(blob: Blob, at: number): string[] | undefined {
 function match(blob: Blob): Option[] | undefined {
   const values = setAndDirections(blob, 0);
   if (values === undefined || blob.has(FLAGS_AT, RETURN_NOMATCH)) return undefined;
-  return [option('--match-set', values, blob.has(FLAGS_AT, 1))];
+  return [iptablesOption('--match-set', values, blob.has(FLAGS_AT, 1))];
 }
 
 /** From revision 3 on with `ip_set_counter_match packets, bytes; u32 flags`, which compare counters; the two say in which byte by `op`. */
@@ -50,7 +50,7 @@ function changing(blob: Blob): Option[] | undefined {
   const sets = (['--add-set', '--del-set'] as const).map((name, index): Option[] | undefined => {
     if (blob.u16(4 * index) === NO_SET) return [];
     const values = setAndDirections(blob, 4 * index);
-    return values && [option(name, values)];
+    return values && [iptablesOption(name, values)];
   });
   return sets.includes(undefined) ? undefined : sets.flatMap((set) => set ?? []);
 }
@@ -65,8 +65,8 @@ function mapping(blob: Blob): Option[] | undefined {
     changed &&
     values && [
       ...changed,
-      option('--map-set', values),
-      ...MAP_OPTIONS.filter(([, bit]) => (flags & bit) !== 0).map(([name]) => option(name)),
+      iptablesOption('--map-set', values),
+      ...MAP_OPTIONS.filter(([, bit]) => (flags & bit) !== 0).map(([name]) => iptablesOption(name)),
     ]
   );
 }

@@ -5,8 +5,8 @@ import {
   type BlobForm,
   decodeBlob,
   type EncodedExtension,
-  hex,
-  option,
+  hexText,
+  iptablesOption,
   optionIf,
   rangeText,
 } from './blob.ts';
@@ -15,16 +15,18 @@ import { SET_TARGET } from './sets.ts';
 
 /** xt_mark_tginfo2: `u32 mark, mask`, <linux/netfilter/xt_mark.h>. */
 function mark(blob: Blob): Option[] {
-  return [option('--set-xmark', [`${hex(blob.u32(0))}/${hex(blob.u32(4))}`])];
+  return [iptablesOption('--set-xmark', [`${hexText(blob.u32(0))}/${hexText(blob.u32(4))}`])];
 }
 
 /** xt_connmark_tginfo1: `u32 ctmark, ctmask, nfmask; u8 mode`; in revision 2 `u8 shift_dir, shift_bits, mode`. <linux/netfilter/xt_connmark.h> */
 function connmark(blob: Blob, modeAt: number): Option[] | undefined {
-  const [value, mask, ofPacket] = [0, 4, 8].map((at) => hex(blob.u32(at)));
+  const [value, mask, ofPacket] = [0, 4, 8].map((at) => hexText(blob.u32(at)));
   const mode = blob.u8(modeAt);
-  if (mode === 0) return [option('--set-xmark', [`${value}/${mask}`])];
+  if (mode === 0) return [iptablesOption('--set-xmark', [`${value}/${mask}`])];
   const name = ['', '--save-mark', '--restore-mark'][mode];
-  return name === undefined ? undefined : [option(name), option('--nfmask', [ofPacket!]), option('--ctmask', [mask!])];
+  return name === undefined
+    ? undefined
+    : [iptablesOption(name), iptablesOption('--nfmask', [ofPacket!]), iptablesOption('--ctmask', [mask!])];
 }
 
 /** enum ipt_reject_with and ip6t_reject_with, <linux/netfilter_ipv4/ipt_REJECT.h>, <linux/netfilter_ipv6/ip6t_REJECT.h>. */
@@ -55,19 +57,19 @@ const REJECT_WITH: Readonly<Record<BlobContext['family'], readonly (string | und
 
 function reject(blob: Blob): Option[] | undefined {
   const how = REJECT_WITH[blob.context.family][blob.u32(0)];
-  return how === undefined ? undefined : [option('--reject-with', [how])];
+  return how === undefined ? undefined : [iptablesOption('--reject-with', [how])];
 }
 
 /** xt_ct_target_info: `u16 flags`, the first of which is XT_CT_NOTRACK, and then nothing else counts; <linux/netfilter/xt_CT.h>. */
 function ct(blob: Blob): Option[] | undefined {
-  return blob.has(0, 1) ? [option('--notrack')] : undefined;
+  return blob.has(0, 1) ? [iptablesOption('--notrack')] : undefined;
 }
 
 /** ipt_TTL_info and ip6t_HL_info: `u8 mode, hops`, <linux/netfilter_ipv4/ipt_TTL.h>. Other modes than the first count from what is not known. */
 const hops =
   (name: string) =>
   (blob: Blob): Option[] | undefined =>
-    blob.u8(0) === 0 ? [option(name, [blob.u8(1)])] : undefined;
+    blob.u8(0) === 0 ? [iptablesOption(name, [blob.u8(1)])] : undefined;
 
 /**
  * xt_NFQ_info: `u16 queuenum`, from revision 1 on `u16 queues_total`, from 2 on what to do without a listener, in 3 among flags;
@@ -76,7 +78,9 @@ const hops =
 function nfqueue(blob: Blob, hasTotal: boolean, hasFlags: boolean): Option[] {
   const [first, total, flags] = [blob.u16(0), hasTotal ? blob.u16(2) : 1, hasFlags ? blob.u16(4) : 0];
   return [
-    total > 1 ? option('--queue-balance', [rangeText(first, first + total - 1)]) : option('--queue-num', [first]),
+    total > 1
+      ? iptablesOption('--queue-balance', [rangeText(first, first + total - 1)])
+      : iptablesOption('--queue-num', [first]),
     ...optionIf((flags & 1) !== 0, '--queue-bypass'),
     ...optionIf((flags & 2) !== 0, '--queue-cpu-fanout'),
   ];

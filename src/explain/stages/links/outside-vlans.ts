@@ -5,7 +5,7 @@ import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import type { Finding } from '../report.ts';
 import { isSwitched } from './bridge.ts';
-import { bridgeOf, has, notTaken, ownPort, portOf, type Side, vlanBetween, vlanToNode } from './vlans.ts';
+import { bridgeOf, isInVlanRange, notTaken, ownPort, portOf, type Side, vlanBetween, vlanToNode } from './vlans.ts';
 
 // VLANs between a bridge of this node and somebody outside, behind a link that is a port of it. What is out there may have tags.
 
@@ -83,7 +83,7 @@ function between({ from, port, mac, bridge }: Between, node: NodeView): Cut | un
   const { sends } = from;
   const { name } = port;
   const vlans = node.bridges.vlansOf(port.index);
-  const member = vlans.find((vlan) => sends !== undefined && has(vlan, sends));
+  const member = vlans.find((vlan) => sends !== undefined && isInVlanRange(vlan, sends));
   if (sends === undefined || !member) return { ...notTaken(bridge, from, `${name} does not take`), lasts: true };
   const pvid = vlans.find((vlan) => vlan.pvid)?.first;
   const comesIn = vlans.flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, nth) => first + nth));

@@ -42,8 +42,8 @@ export function ownPort(bridge: Link, link: Link, node: NodeView): Side {
   const own = node.bridges.vlansOf(bridge.index);
   return {
     name: link.name,
-    sends: own.some((vlan) => has(vlan, vlanId)) ? vlanId : undefined,
-    takes: (vlan) => vlan === vlanId && own.some((one) => has(one, vlan) && !one.untagged),
+    sends: own.some((vlan) => isInVlanRange(vlan, vlanId)) ? vlanId : undefined,
+    takes: (vlan) => vlan === vlanId && own.some((one) => isInVlanRange(one, vlan) && !one.untagged),
   };
 }
 
@@ -70,10 +70,11 @@ export function portOf({ index, name }: Link, node: NodeView): Side {
   return {
     name,
     sends: vlans.find(({ pvid }) => pvid)?.first,
-    takes: (vlan) => vlans.some((one) => one.untagged && has(one, vlan)),
+    takes: (vlan) => vlans.some((one) => one.untagged && isInVlanRange(one, vlan)),
   };
 }
 
-export function has({ first, last }: BridgeVlan, vlan: number): boolean {
+/** Whether a VLAN is among those that a bridge’s entry stands for. */
+export function isInVlanRange({ first, last }: BridgeVlan, vlan: number): boolean {
   return first <= vlan && vlan <= last;
 }

@@ -1,7 +1,7 @@
 import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
 import { isSameWay, type NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
-import { fullOf, type Hearing, show, takes } from './hearing.ts';
+import { acceptsAddress, fullOf, type Hearing, listenerText } from './hearing.ts';
 
 /** What the kernel counts for the smallest datagram that waits (SKB_TRUESIZE, include/linux/skbuff.h). */
 const LEAST_DATAGRAM = 768;
@@ -20,8 +20,8 @@ export function doubtOf(asked: Asked, hearing: Hearing, node: NodeView): string 
 }
 
 function ofOneInterface({ goal: { ip }, atPort, where }: Hearing): string | undefined {
-  const bound = atPort.find((one) => one.boundTo !== undefined && takes(one, ip));
-  return bound && `the process in ${where} listens on ${show(bound)} for one interface alone (SO_BINDTODEVICE)`;
+  const bound = atPort.find((one) => one.boundTo !== undefined && acceptsAddress(one, ip));
+  return bound && `the process in ${where} listens on ${listenerText(bound)} for one interface alone (SO_BINDTODEVICE)`;
 }
 
 function unread({ goal: { address }, protocol, taking }: Hearing): string | undefined {
@@ -104,7 +104,7 @@ function answersElsewhere(
 
 /** Programs of BPF in cgroups that see packets of the sockets that take what comes, and their calls with UDP; undefined: none. */
 export function programsSeeing({ goal, protocol, atPort, where }: Hearing, node: NodeView): string | undefined {
-  const { ofPackets, ofCalls } = node.programsSeeing(atPort.filter((one) => takes(one, goal.ip)));
+  const { ofPackets, ofCalls } = node.programsSeeing(atPort.filter((one) => acceptsAddress(one, goal.ip)));
   const places = [...ofPackets, ...ofCalls.filter((name) => protocol === 'UDP' && name.startsWith('udp'))];
   if (places.length === 0) return undefined;
   const text = `programs of BPF see what comes to the process in ${where}, and its answers (${places.join(', ')})`;

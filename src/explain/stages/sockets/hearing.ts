@@ -47,7 +47,7 @@ export function isHeardAt(
   node: NodeView,
   netns?: string,
 ): boolean {
-  return node.listeners(protocol, netns).some((one) => one.port === port && takes(one, ip));
+  return node.listeners(protocol, netns).some((one) => one.port === port && acceptsAddress(one, ip));
 }
 
 /** Whether somebody may listen at an address and port: a pod of this node or a process that does, or whoever has an address that is not behind a link of its pods. */
@@ -67,19 +67,21 @@ export function mayBeHeardAt(goal: Goal, protocol: Target['protocol'], node: Nod
  * its family better than a dual one (compute_score, net/ipv4/inet_hashtables.c).
  */
 function takenBy(atPort: readonly Listener[], ip: IpAddress): readonly Listener[] {
-  const taking = atPort.filter((one) => takes(one, ip));
+  const taking = atPort.filter((one) => acceptsAddress(one, ip));
   const own = taking.filter(({ address }) => ipEquals(address, ip));
   const ofFamily = taking.filter(({ address }) => address.family === ip.family);
   return [own, ofFamily, taking].find((some) => some.length > 0) ?? [];
 }
 
-export function takes({ address, dual }: Listener, ip: IpAddress): boolean {
+/** Whether a listener gets what comes for an address: the one it is bound to, any of its family, or any of IPv4 for a dual one. */
+export function acceptsAddress({ address, dual }: Listener, ip: IpAddress): boolean {
   if (address.family !== ip.family) return dual && ip.family === 'IPv4';
   return (
     ipEquals(address, { family: ip.family, bytes: new Uint8Array(addressBits(ip.family) / 8) }) || ipEquals(address, ip)
   );
 }
 
-export function show({ address, port }: Listener): string {
+/** `10.0.0.1:80` */
+export function listenerText({ address, port }: Listener): string {
   return formatIpPort(address, port);
 }

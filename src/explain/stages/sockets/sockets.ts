@@ -9,7 +9,7 @@ import { bothHave } from '../links/next-hop.ts';
 import { refusedByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { doubtOf, programsSeeing } from './doubts.ts';
-import { fullOf, type Hearing, hearingOf, isHeardAt, show, takes } from './hearing.ts';
+import { acceptsAddress, fullOf, type Hearing, hearingOf, isHeardAt, listenerText } from './hearing.ts';
 
 /** What a process listens on that hears all. */
 const ANY = { IPv4: '0.0.0.0', IPv6: '::' } as const;
@@ -49,7 +49,7 @@ export function lookAtSockets(
     if (rival && isHeardAt(goal, asked.target.protocol, node, rival))
       report.cannotTellEndpoint('endpoint', goal.address, bothHave(text, rival));
     else if (finding) {
-      const value = hearing.listeners.map(show).join(', ') || 'none';
+      const value = hearing.listeners.map(listenerText).join(', ') || 'none';
       const evidence = { source: 'sock_diag', object: pod?.netns ?? 'this node', value };
       report.failEndpoint('endpoint', goal.address, finding, [evidence]);
     } else if (unknown !== undefined) report.cannotTellEndpoint('endpoint', goal.address, unknown);
@@ -110,17 +110,17 @@ function judge({ target }: Asked, hearing: Hearing): Finding | undefined {
   }
   if (taking.length > 0) return undefined;
   if (atPort.length === 0) {
-    const elsewhere = listeners.filter((one) => takes(one, ip)).map(show);
+    const elsewhere = listeners.filter((one) => acceptsAddress(one, ip)).map(listenerText);
     const open = elsewhere.length === 0 ? 'on no port at all' : `but on ${elsewhere.slice(0, 4).join(', ')}`;
     const remedy = [...withTargetPort(target), showingListeners(protocol, { netns })];
     return { code: 'target-port', text: `nobody listens on ${port} in ${where}, ${open}`, remedy };
   }
   const loopback = atPort.find((one) => isLoopback(one.address));
   if (loopback) {
-    const text = `the process in ${where} listens on ${show(loopback)} alone`;
+    const text = `the process in ${where} listens on ${listenerText(loopback)} alone`;
     return { code: 'loopback-bound', text, remedy: [listening(`let it listen on ${ANY[ip.family]}`)] };
   }
-  const text = `the process in ${where} listens on ${atPort.map(show).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
+  const text = `the process in ${where} listens on ${atPort.map(listenerText).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
   const code = atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port';
   return { code, text, remedy: [listening(`let it listen on ${ANY[ip.family]}`)] };
 }
