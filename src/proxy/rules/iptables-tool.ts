@@ -147,6 +147,7 @@ function isLockBusy({ status, stderr }: ExecResult): boolean {
   return status === RESOURCE_PROBLEM && stderr.includes('holding the xtables lock');
 }
 
+/** ERR_IPTABLES_LOCK: what waited for the lock in vain, and who holds it. */
 function lockBusy(what: string): NodeplaneError {
   const path = process.env.XTABLES_LOCKFILE ?? '/run/xtables.lock';
   const file = statSync(path, { throwIfNoEntry: false });

@@ -75,7 +75,10 @@ function compare<T extends number | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** So many of those who wait for a destination are told that it has another owner; more would make each change as dear as they are many. */
+/**
+ * How many of those who wait for a destination are told that it has another owner. More would make each change the dearer, the
+ * more of them there are.
+ */
 const TOLD_OF_CHANGE = 8;
 
 /**
