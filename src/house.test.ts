@@ -32,6 +32,16 @@ it('no file is a book, and most are short', () => {
   expect(lengths.sort((a, b) => a - b)[lengths.length >> 1]!).toBeLessThan(90);
 });
 
+it('every exported function and class has a docstring', () => {
+  const bare = sources.flatMap((path) => {
+    const lines = readFileSync(join(root, path), 'utf8').split('\n');
+    const isBare = (line: string, index: number) =>
+      /^export (async |abstract )?(function|class)\b/.test(line) && !lines[index - 1]?.endsWith('*/');
+    return lines.filter(isBare).map((line) => `${path}: ${line}`);
+  });
+  expect(bare).toEqual([]);
+});
+
 it('no test file is a book', () => {
   const tests = ['src', 'test'].flatMap((folder) =>
     readdirSync(join(root, '..', folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),

@@ -28,6 +28,10 @@ export interface ReportFacts {
   readonly strict: boolean;
 }
 
+/**
+ * The report of what the checks found. Its result is `fails` when one of them fails; where warnings count (`strict`), also for a
+ * warning and for what cannot be told.
+ */
 export function reportOf(findings: readonly Finding[], { version, node, mode, strict }: ReportFacts): PreflightReport {
   const count = (state: State) => findings.filter((finding) => finding.state === state).length;
   const counts = Object.fromEntries(STATES.map((state) => [state, count(state)])) as Record<State, number>;

@@ -46,6 +46,7 @@ export interface WayReport {
   readonly podCidrs: readonly string[];
 }
 
+/** What the page tells of one node: the way to it, or why it was left out, and since when that is so. */
 export function nodeReport(name: string, { plan, reason, changedAt }: DatedStanding): NodeReport {
   const lastChange = new Date(changedAt).toISOString();
   return { name, way: plan ? wayReport(plan) : null, leftOut: reason ?? null, lastChange };

@@ -55,6 +55,12 @@ export interface Family {
   stop(): Promise<void>;
 }
 
+/**
+ * Puts a family together: its proxy, which has not begun, with the tracked flows, health check ports and NodePorts at localhost
+ * that follow what it writes.
+ *
+ * @throws ERR_NETLINK_SOCKET, and why the mode’s dataplane cannot be made
+ */
 export function createFamily(options: FamilyOptions): Family {
   const { config, family, store, clock, logger, health, recorder, observers, onFirstSync, cleaned, noted } = options;
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;

@@ -172,6 +172,7 @@ export function unlessShared(netlink: Netlink, bridge: number, revert: () => voi
     });
 }
 
+/** Undoes a plan of which any part may have been done. Throws KernelError for what the kernel refuses. */
 export function revertAddresses(netlink: Netlink, index: number, { remove, add }: AddressPlan): void {
   for (const cidr of add) executeUnlessDone(netlink, deleteAddress({ index, ...cidr }));
   for (const cidr of remove) executeUnlessDone(netlink, newAddress({ index, ...cidr }));

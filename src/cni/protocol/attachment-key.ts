@@ -17,6 +17,7 @@ const LONGEST_ALIAS = 255;
 /** With `veth` in front the longest name a link may have: 44 bits of the fingerprint. */
 const NAME_DIGITS = 11;
 
+/** The key of a container’s interface in a network. The same three give the same names on the host, in every process. */
 export function attachmentKey(
   network: NetworkName,
   { containerId, ifname }: Pick<AttachmentEnvironment, 'containerId' | 'ifname'>,

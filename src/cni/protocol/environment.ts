@@ -63,6 +63,7 @@ export function readAttachment(env: Environment, netnsFd?: number): AttachmentEn
   };
 }
 
+/** Whether the CNI specification takes this for a container ID or a network name: no slash is in it. */
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
@@ -72,6 +73,7 @@ export function isNetworkName(name: unknown): name is NetworkName {
   return typeof name === 'string' && IDENTIFIER.test(name);
 }
 
+/** Whether a link may have this name: `objectionToInterfaceName` has nothing against it. */
 export function isInterfaceName(text: string): text is InterfaceName {
   return objectionToInterfaceName(text) === undefined;
 }

@@ -4,6 +4,7 @@ import type { KnownBytes } from '../packet/index.ts';
 /** True, false, or nobody can tell. */
 export type Truth = boolean | undefined;
 
+/** The opposite; as it is unless `inverted`. What nobody can tell stays so. */
 export function negate(truth: Truth, inverted = true): Truth {
   return truth === undefined ? undefined : truth !== inverted;
 }
@@ -52,6 +53,7 @@ function within(value: KnownBytes, first: Uint8Array, last: Uint8Array): Truth {
   return all([low === undefined ? undefined : low >= 0, high === undefined ? undefined : high <= 0]);
 }
 
+/** A port in network byte order, as packets have it. */
 export function portBytes(port: number): Uint8Array {
   return Uint8Array.of(port >> 8, port & 0xff);
 }
@@ -67,6 +69,7 @@ export function parseMark(text: string | undefined): { readonly value: number; r
   return text && Number.isInteger(value) && Number.isInteger(mask) ? { value: value!, mask } : undefined;
 }
 
+/** Whether a mark is as a rule wants it, `0x4000/0xff00`; undefined also for a text that is none. */
 export function hasMark(mark: KnownBytes, text: string | undefined): Truth {
   const wanted = parseMark(text);
   if (!wanted) return undefined;

@@ -66,6 +66,7 @@ function typeOn(on: Interface, ip: IpAddress, node: NodeView): number {
   return answer.kind === 'route' && answer.route.outInterface === on.index ? answer.route.type : RTN_UNICAST;
 }
 
+/** A link as rules know it. */
 export function interfaceOf({ index, name }: { readonly index: number; readonly name: string }): Interface {
   return { index, name };
 }

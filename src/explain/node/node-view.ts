@@ -45,7 +45,6 @@ import {
 import { Bridges } from './bridges.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
-
 import { RouteLookups } from './route-lookups.ts';
 import { type PodRules, podRulesIn, type RulesHere, readRules } from './rules/index.ts';
 import { Tracking } from './tracking.ts';
@@ -158,10 +157,12 @@ export class NodeView {
     for (const socket of [this.#route, this.#nft, ...this.#podRoutes.values()]) socket.close();
   }
 
+  /** Of nf_tables: it grows with each change of anybody’s rules. */
   get generation(): number {
     return this.#nft.generation();
   }
 
+  /** The way of the node’s own packets, by its policy rules too. */
   route(question: RouteQuestion): RouteAnswer {
     return this.#lookups.ask(question, this.#route, 'this node');
   }
@@ -222,6 +223,7 @@ export class NodeView {
     return way !== undefined && (way.unresolved || way.broken?.what === 'neighbour');
   }
 
+  /** Of the node’s namespace, as they were when they were first asked for. */
   get links(): readonly Link[] {
     this.#links ??= listLinks(this.#route);
     return this.#links;
@@ -267,6 +269,7 @@ export class NodeView {
     return this.allPods.filter(({ address, outside }) => outside !== undefined && address.family === family);
   }
 
+  /** Whom this node takes for the neighbour with an address on a link; undefined: it knows of none. */
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
     return entryOf(address, this.#neighboursOf(address.family, index));
   }

@@ -106,6 +106,7 @@ function clientPortOf([first, last]: readonly [number, number]): number | undefi
   return port <= Math.min(last, CLIENT_PORTS[1]) ? port : undefined;
 }
 
+/** Whether two answers are the same in type, link and gateway; two refusals are, whatever their reasons. */
 export function isSameWay(one: RouteAnswer, other: RouteAnswer): boolean {
   if (one.kind === 'refused' || other.kind === 'refused') return one.kind === other.kind;
   const wayOf = ({ type, outInterface, gateway }: typeof one.route) => `${type} ${outInterface} ${gateway?.bytes}`;

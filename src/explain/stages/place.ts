@@ -68,6 +68,7 @@ export function removing(step: Step, mode: ProxyMode): readonly string[] {
   return [remove, showing(step)];
 }
 
+/** The rule of a step as evidence of what became of the packet. */
 export function evidenceOf(step: Step): Evidence[] {
   return [{ source: step.source, object: `${tableOf(step)} ${step.chain.name} ${ruleOf(step)}`, value: step.verdict }];
 }

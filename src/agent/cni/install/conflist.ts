@@ -48,6 +48,7 @@ export interface ConflistNeeds {
   readonly nonMasqueradeCidrs?: readonly Cidr[];
 }
 
+/** The list that is installed where the operator gives none, with what the node needs of it. */
 export function standardConflist(needs: ConflistNeeds = {}): Conflist {
   const [plugin] = STANDARD.plugins;
   const annotations = needs.podAnnotations && { [POD_ANNOTATIONS]: true };

@@ -74,6 +74,7 @@ export function decodeKeptRequest(bytes: Uint8Array): PluginRequest {
   return decodeBody(header, bytes.subarray(REQUEST_HEADER_LENGTH));
 }
 
+/** The bytes of an answer: a header with exit code and length, then the text for stdout. */
 export function encodeAnswer({ exitCode, stdout }: PluginAnswer): Buffer {
   const text = Buffer.from(stdout);
   const header = Buffer.alloc(12);

@@ -25,6 +25,7 @@ export const OUR_FORWARD = 'NODEPLANE-FORWARD';
 const JUMP_COMMENT = 'pods of nodeplane-cni';
 const LONGEST_COMMENT = 127;
 
+/** A chain of the family’s table `filter`: the one that others share with us, or our own. */
 export function forwardChain(family: IpFamily, name: 'FORWARD' | typeof OUR_FORWARD): ChainRef {
   return { kind: 'chain', family: nftFamily(family), table: 'filter', name };
 }

@@ -61,6 +61,7 @@ export function selectElements(
     .filter(({ elements }) => elements.length > 0);
 }
 
+/** The changes that remove these elements; ENOENT for one that is not there. */
 export function deletions(sets: readonly NftElements[]): NftChange[] {
   return sets.map((object) => ({ operation: 'delete', object }));
 }

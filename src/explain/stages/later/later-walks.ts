@@ -27,6 +27,7 @@ export function nextOf(
   return walkNext(flow, later, startOf(clientOrigin(asked), asked.target.family, node)).branches;
 }
 
+/** The flow that conntrack makes of a connection whose first packet came to `goal`: what later packets are translated by. */
 export function flowTo(asked: Asked, goal: Goal, node: NodeView): Flow {
   const { ip, port, masqueraded, source, byIpvs, untracked, flowMark } = goal;
   const { client, target } = asked;
@@ -62,6 +63,7 @@ function markOfProcess({ target }: Asked, goal: Goal, node: NodeView): KnownByte
   return first && others.reduce((one, other) => one.common(other), first);
 }
 
+/** The packets of the answer from `goal` to the client, as they begin at `origin`. */
 export function answerOf(
   asked: Asked,
   goal: Goal,

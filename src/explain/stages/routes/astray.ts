@@ -64,10 +64,12 @@ function leadsTo({ outside, seenAs }: LocalPod, link: Link, { ip, service }: Ask
   return isPlugged && !(service && showsToRules(seenAs, ip, node));
 }
 
+/** Whose packets, with the mark they have: `this node, marked 0x4000,`. */
 export function markedWith(mark: number | undefined, who: string): string {
   return mark === undefined ? who : `${who}, marked 0x${mark.toString(16)},`;
 }
 
+/** Commands that show which policy rules there are, and which route packets to an address with the mark take. */
 export function routeRemedy(to: IpAddress, mark: number | undefined): readonly string[] {
   return [showingRules(to.family), `ip route get ${formatIp(to)}${mark ? ` mark ${mark}` : ''}`];
 }

@@ -4,6 +4,11 @@ import type { Finding } from '../report.ts';
 
 const OF_ALL_IPV6 = 'net/ipv6/conf/all/forwarding';
 
+/**
+ * What is wrong where a setting keeps the node from forwarding.
+ *
+ * @param setting below /proc/sys: `net/ipv4/conf/eth0/forwarding`
+ */
 export function notForwarded(setting: string, node: NodeView): Finding {
   const name = settingName(setting);
   const link = /conf\/(.*)\/forwarding$/.exec(setting)?.[1];

@@ -121,6 +121,7 @@ export function failWay(
   else report.failPartly(stage, { ...finding, text: `by chance ${finding.text}` }, evidence);
 }
 
+/** How a walk ended that was dropped or refused, and by which rule. */
 export function refusalText({ end, steps }: Walk): string {
   return `${end.kind === 'reject' ? `refused (${end.how})` : 'dropped'} by ${placeOf(steps.at(-1)!)}`;
 }

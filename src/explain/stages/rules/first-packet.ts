@@ -21,6 +21,7 @@ export function originOf({ client }: Asked): Origin {
   return { index, name };
 }
 
+/** A protocol as rules write it: `tcp`. */
 export function lower(protocol: Asked['target']['protocol']): 'tcp' | 'udp' | 'sctp' {
   return protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp';
 }

@@ -10,6 +10,7 @@ export interface Way extends Branch<Walk> {
   readonly goal: Goal | undefined;
 }
 
+/** Whether rules dropped or rejected the packet. */
 export function isRefused({ result: { end } }: Branch<Walk>): boolean {
   return end.kind === 'drop' || end.kind === 'reject';
 }
