@@ -390,12 +390,3 @@ it('goes on when those it tells of failures throw', async () => {
   expect(bench.runs.length).toBeGreaterThanOrEqual(4);
   await bench.runner.stop();
 });
-
-it('nothing begins between runs once it is stopped', async () => {
-  bench.takesMs = 1_000;
-  bench.runner.start();
-  await bench.clock.advance(500);
-  const late = bench.runner.between(async () => 'begun').catch(({ code }) => code);
-  await Promise.all([bench.runner.stop(), bench.clock.advance(1_000)]);
-  expect(await late).toBe('ERR_DATAPLANE');
-});
