@@ -19,7 +19,7 @@ import type { KernelLinks } from './kernel-links.ts';
 import { forwardedFamilies, linkForwarding, settingDifferences } from './settings.ts';
 import type { WantedLink } from './wanted-link.ts';
 
-/** In what the host's end of a pod's veth pair, and what leads to it, differ from what its ADD made. */
+/** In what the host's end of a pod's veth pair differs from what its ADD made; of a routed pod, `wayDifferences` besides. */
 export function hostEndDifferences(kernel: KernelLinks, pod: WantedLink, link: Link): Difference[] {
   const { key, made, mode } = pod;
   const { index } = link;
@@ -40,7 +40,7 @@ export function hostEndDifferences(kernel: KernelLinks, pod: WantedLink, link: L
     ...(made && link.mtu !== made.mtu
       ? [{ theirs: `mtu ${link.mtu}`, ours: `mtu ${made.mtu}`, mend: by(setLink(index, { mtu: made.mtu })) }]
       : []),
-    ...(mode === 'bridge' ? portDifferences(kernel, pod, link) : routedDifferences(kernel, pod, link)),
+    ...(mode === 'bridge' ? portDifferences(kernel, pod, link) : macDifferences(pod, link)),
   ];
 }
 
@@ -121,22 +121,26 @@ function vlanDifferences(kernel: KernelLinks, bridge: WantedLink['bridge'], { in
   ];
 }
 
-function routedDifferences(kernel: KernelLinks, pod: WantedLink, link: Link): Difference[] {
-  const { key, ips, mac } = pod;
-  const { index, name } = link;
-  const families = forwardedFamilies(pod);
+function macDifferences({ key }: WantedLink, { index, address }: Link): Difference[] {
   // The pod has it entered for good.
   const ownMac = hostMac(key);
+  if (sameBytes(address, ownMac)) return [];
   return [
-    ...(sameBytes(link.address, ownMac)
-      ? []
-      : [
-          {
-            theirs: `address ${formatMac(link.address)}`,
-            ours: `address ${formatMac(ownMac)}`,
-            mend: by(setLink(index, { mac: ownMac })),
-          },
-        ]),
+    {
+      theirs: `address ${formatMac(address)}`,
+      ours: `address ${formatMac(ownMac)}`,
+      mend: by(setLink(index, { mac: ownMac })),
+    },
+  ];
+}
+
+/** In what the way to a routed pod and back differs: its routes, neighbour entries, the gateway's address and settings of the link. */
+export function wayDifferences(kernel: KernelLinks, pod: WantedLink, link: Link): Difference[] {
+  if (pod.mode !== 'routed') return [];
+  const { ips, mac } = pod;
+  const { index, name } = link;
+  const families = forwardedFamilies(pod);
+  return [
     ...(families.includes('IPv6') && !kernel.hasAddress(index, HOST_GATEWAY)
       ? [
           {

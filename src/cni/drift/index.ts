@@ -3,7 +3,7 @@ import type { Netlink } from '../../netlink/index.ts';
 import { sleepSync } from '../../sys/index.ts';
 import { bridgeFindings } from './bridge-drift.ts';
 import { type Finding, findingsOf } from './finding.ts';
-import { hostEndDifferences } from './host-end.ts';
+import { hostEndDifferences, wayDifferences } from './host-end.ts';
 import { KernelLinks } from './kernel-links.ts';
 import { type LinkedPod, podEndFindings } from './pod-end.ts';
 import { forwardingFindings } from './settings.ts';
@@ -39,7 +39,7 @@ export function linkDrift(host: Netlink, read: () => readonly WantedLink[]): rea
 
 /** What differs on the node's side, without looking into the pods. */
 export interface NodeSideDrift {
-  /** Of bridges and gateways, which are of many pods. */
+  /** Of bridges and gateways, which are of many pods, and of the ways to routed pods where several are gone. */
   readonly shared: readonly Drift[];
   /** Of the ends of single pods; not of those whose link is gone, as it is in the middle of a DEL. */
   readonly ofPods: readonly Drift[];
@@ -58,8 +58,8 @@ export function repairLinks(host: Netlink, read: () => readonly WantedLink[]): v
 }
 
 /**
- * Mends bridges and gateways; the ends of pods only where there was no bridge, which took them out of it. What is done to a single pod
- * may be meant. Arguments and errors as above.
+ * Mends bridges and gateways, and the ways to routed pods where those of several are gone; the ends of pods only where there was no bridge,
+ * which took them out of it. What is done to a single pod may be meant. Arguments and errors as above.
  */
 export function repairShared(host: Netlink, read: () => readonly WantedLink[]): void {
   const isMissing = lookAtNode(host, read()).shared.some(({ drift }) => drift.difference === 'missing');
@@ -96,16 +96,30 @@ function lookAtNode(host: Netlink, pods: readonly WantedLink[]) {
   if (pods.length === 0) return { shared: [], ofPods: [], linked: [] };
   const kernel = new KernelLinks(host);
   const linked: LinkedPod[] = [];
-  const ofPods = pods.flatMap((pod): Finding[] => {
+  const gone: Finding[] = [];
+  for (const pod of pods) {
     const link = kernel.hostLink(pod.key);
-    if (!link) return [goneFinding(kernel, pod)];
-    linked.push({ pod, link });
-    return findingsOf(
-      `link "${pod.key.hostName}" of attachment "${pod.key.alias}"`,
-      hostEndDifferences(kernel, pod, link),
-    );
-  });
-  return { shared: bridgeFindings(kernel, pods), ofPods, linked };
+    if (link) linked.push({ pod, link });
+    else gone.push(goneFinding(kernel, pod));
+  }
+  const ends = linked.map(({ pod, link }) => ({
+    object: `link "${pod.key.hostName}" of attachment "${pod.key.alias}"`,
+    own: hostEndDifferences(kernel, pod, link),
+    way: wayDifferences(kernel, pod, link),
+    up: link.up,
+  }));
+  // A link that is down has taken its way along.
+  const lost = ends.filter(({ way, up }) => up && way.length > 0);
+  // `ip route flush`, or IPv6 switched off and on again, takes those of all pods of the node.
+  const sharedWays = new Set(lost.length > 1 ? lost : []);
+  return {
+    shared: [...bridgeFindings(kernel, pods), ...[...sharedWays].flatMap(({ object, way }) => findingsOf(object, way))],
+    ofPods: [
+      ...gone,
+      ...ends.flatMap((end) => findingsOf(end.object, sharedWays.has(end) ? end.own : [...end.own, ...end.way])),
+    ],
+    linked,
+  };
 }
 
 function goneFinding(kernel: KernelLinks, { key }: WantedLink): Finding {

@@ -26,6 +26,8 @@ export function connectRouted(attaching: Attaching, { ips, families }: Addressin
     writeSysctlIfPresent(`net/ipv4/conf/${name}/forwarding`, 1);
   }
   if (families.has('IPv6')) {
+    // It is off on new links where it was switched off on `all` or `default`.
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/disable_ipv6`, 0);
     writeSysctlIfPresent(`net/ipv6/conf/${name}/proxy_ndp`, 1);
     writeSysctlIfPresent(`net/ipv6/conf/${name}/forwarding`, 1);
     host.execute(newAddress({ index, ...HOST_GATEWAY, replace: true }));

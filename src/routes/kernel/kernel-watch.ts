@@ -15,9 +15,9 @@ export class KernelWatch {
   readonly #family: IpFamily;
   readonly #ownPort: number;
   readonly #links = new Map<Role, Pick<Link, 'index' | 'name' | 'flags' | 'mtu'>>();
-  /** The node's own, and whether it has gone from its link. */
+  /** The node's own, where one is known, and the index of the link that has it, where one has. */
   #address: IpAddress | undefined;
-  #addressIsGone = false;
+  #addressAt: number | undefined;
   #tunnel: number | undefined;
   #tunnelIsOurs = false;
   /** Whose neighbour entries we have just deleted, as text. */
@@ -36,10 +36,10 @@ export class KernelWatch {
     else this.#links.delete(role);
   }
 
-  /** The node's address, by which the underlay was just looked for. */
-  addressIs(address: IpAddress | undefined): void {
+  /** The node's address, by which the underlay was just looked for or that was found there, and the index of the link that has it. */
+  addressIs(address: IpAddress | undefined, index: number | undefined): void {
     this.#address = address;
-    this.#addressIsGone = false;
+    this.#addressAt = index;
   }
 
   /**
@@ -91,11 +91,11 @@ export class KernelWatch {
         return true;
       case 'address': {
         const { address, index } = event.address;
-        if (!this.#address || !ipEquals(address, this.#address)) return false;
+        if (!this.#isOwn(address)) return false;
         // Without it nothing can be done: where it comes, or comes back to, there are no routes. A renewed lease is told, too.
-        const isMoved = this.#addressIsGone || this.#links.get('underlay')?.index !== index;
-        this.#addressIsGone = event.deleted;
-        return isMoved && !event.deleted;
+        const isKnown = this.#addressAt === index;
+        if (event.deleted && isKnown) this.#addressAt = undefined;
+        return !event.deleted && !isKnown;
       }
       case 'route':
         return event.route.family === this.#family;
@@ -116,6 +116,12 @@ export class KernelWatch {
       case 'link':
         return this.#isOther(event.link, event.deleted);
     }
+  }
+
+  /** While none is known, as where a link is named that has none yet, any may be it. */
+  #isOwn(address: IpAddress): boolean {
+    if (this.#address) return ipEquals(address, this.#address);
+    return address.family === this.#family && specialRange(address) === undefined;
   }
 
   #isOther({ index, name, flags, mtu }: Link, deleted: boolean): boolean {

@@ -70,13 +70,12 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   attachment({ address, interfaceName }: UnderlayChoice): Attachment | undefined {
-    this.#watch.addressIs(address);
     const all = listAddresses(this.#netlink, { family: this.#family });
     const named = interfaceName === undefined ? undefined : getLink(this.#netlink, { name: interfaceName });
-    if (interfaceName !== undefined && !named) return undefined;
     const found = all
-      .filter(({ index }) => !named || index === named.index)
+      .filter(({ index }) => interfaceName === undefined || index === named?.index)
       .find((one) => (address ? ipEquals(one.address, address) : specialRange(one.address) === undefined));
+    this.#watch.addressIs(address ?? found?.address, found?.index);
     const link = found && getLink(this.#netlink, { index: found.index });
     if (!link) return undefined;
     const { index, name, mtu } = link;

@@ -56,11 +56,13 @@ export function wantedPeer(
  *
  * Peers come before those that go, so that an address moves from one key to another in one step. Adding an address takes nothing
  * away from a peer for even a moment; taking one away does. A peer that takes addresses over from one that goes, as after a change
- * of key, is spoken to at once: what its node has to send waits for a handshake, and its own found nobody who knew the key.
+ * of key, is spoken to at once: what its node has to send waits for a handshake, and its own found nobody who knew the key. So is one
+ * that was removed lately (`parted`, key texts).
  */
 export function* diffPeers(
   present: ReadonlyMap<string, PresentPeer>,
   wanted: ReadonlyMap<string, WantedPeer>,
+  parted: { has(key: string): boolean },
 ): Steps<PeerChange[]> {
   const gone = [...present].filter(([key]) => !wanted.has(key)).map(([, peer]) => peer);
   const orphans = new Set<string>();
@@ -71,17 +73,17 @@ export function* diffPeers(
   const changes: PeerChange[] = [];
   for (const [key, peer] of wanted) {
     const known = present.get(key);
-    changes.push(...(known ? changeOf(known, peer) : newPeer(peer, orphans)));
+    const takesOver = () => peer.allowedIps.some((range) => orphans.has(formatCidr(range)));
+    changes.push(...(known ? changeOf(known, peer) : newPeer(peer, parted.has(key) || takesOver())));
     yield;
   }
   for (const { publicKey } of gone) changes.push({ publicKey, remove: true });
   return changes;
 }
 
-/** @param orphans addresses of peers that go */
-function newPeer(peer: WantedPeer, orphans: ReadonlySet<string>): PeerChange[] {
+function newPeer(peer: WantedPeer, isSpokenTo: boolean): PeerChange[] {
   const { publicKey, keepaliveSeconds } = peer;
-  if (!peer.allowedIps.some((range) => orphans.has(formatCidr(range)))) return [peer];
+  if (!isSpokenTo) return [peer];
   // Beginning to keep a path open sends a packet along it.
   const spoken = { ...peer, keepaliveSeconds: keepaliveSeconds || MOMENTARY };
   return keepaliveSeconds ? [spoken] : [spoken, { publicKey, updateOnly: true, keepaliveSeconds }];

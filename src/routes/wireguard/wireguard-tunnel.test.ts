@@ -316,6 +316,42 @@ describe('what others do to the device', () => {
     await stop();
   });
 
+  it('a peer that was heard from elsewhere is sent to there by an agent that is started again, too', async () => {
+    const first = world();
+    first.tell(numberedNode(1), peer(2));
+    await first.start();
+    const { wireguard, kernels, privateKey, clock } = first;
+    const endpoint = { ip: parseIp('10.9.9.9'), port: 1 };
+    wireguard.meddle((one) => ({ ...one, endpoint, lastHandshake: Math.floor(clock.wallTime() / 1000) }));
+    await first.stop();
+    const next = world({ before: { kernels, wireguard }, readKey: () => privateKey });
+    next.tell(numberedNode(1), peer(2));
+    await next.start();
+    expect(wireguard.device!.peers[0]!.endpoint).toEqual(endpoint);
+    next.tell(peer(2, { ips: ['10.0.0.77', 'fd00::77'] }));
+    await next.clock.advance(200);
+    expect(wireguard.device!.peers[0]!.endpoint).toMatchObject({ ip: parseIp('10.0.0.77') });
+    await next.stop();
+  });
+
+  it('a node that was away for less than a session is spoken to when it is back', async () => {
+    const { clock, wireguard, tell, forget, start, stop } = world();
+    tell(numberedNode(1), peer(2), peer(3));
+    await start();
+    const back = async (awayMs: number) => {
+      forget('n2');
+      await clock.advance(awayMs);
+      wireguard.changes.length = 0;
+      tell(peer(2));
+      await clock.advance(200);
+      expect(wireguard.print()).toEqual([line(2), line(3)].sort());
+      return wireguard.changes.flatMap(({ keepaliveSeconds }) => keepaliveSeconds ?? []);
+    };
+    expect(await back(2000)).toEqual([expect.any(Number), 0]);
+    expect((await back(200_000)).filter((seconds) => seconds > 0)).toEqual([]);
+    await stop();
+  });
+
   it('another mode of the routes takes the device away', async () => {
     const first = world();
     first.tell(numberedNode(1), peer(2));

@@ -16,6 +16,7 @@ import { formatKey, type PeerChange, publicKeyOf, type WireguardDevice } from '.
 import type { PeerPlan } from '../plan/planner.ts';
 import type { Attachment } from '../plan/underlay.ts';
 import type { WireguardEvent } from './events.ts';
+import { PartedPeers } from './parted-peers.ts';
 import {
   diffPeers,
   keepUnknown,
@@ -70,6 +71,7 @@ export class WireguardTunnel implements SharedTunnel {
   readonly #refusals = new Map<string, string>();
   /** By name, what the device was told. */
   readonly #committed = new Map<string, WantedPeer>();
+  readonly #parted: PartedPeers;
   #touched = new Set<string>();
   #index: number | undefined;
   #key: Uint8Array | undefined;
@@ -80,6 +82,7 @@ export class WireguardTunnel implements SharedTunnel {
 
   constructor(options: WireguardTunnelOptions) {
     this.#options = options;
+    this.#parted = new PartedPeers(options.clock);
     this.#runner = new SyncRunner({
       name: 'WireGuard',
       clock: options.clock,
@@ -202,7 +205,7 @@ export class WireguardTunnel implements SharedTunnel {
       if (wanted) this.#committed.set(name, wanted);
       else this.#committed.delete(name);
     }
-    const changes = await inSlices(diffOf(before, after));
+    const changes = await inSlices(this.#diffOf(before, after));
     this.#tellRefusals(await this.#apply(changes), [...names]);
     return changes.length;
   }
@@ -245,11 +248,17 @@ export class WireguardTunnel implements SharedTunnel {
       const isThere = peer.lastHandshake !== undefined && now - peer.lastHandshake < SESSION_SECONDS;
       const text = formatKey(peer.publicKey);
       const endpoint = wantedByKey.get(text)?.endpoint;
-      const isTold = sameEndpoint(committed.get(text)?.endpoint, endpoint);
+      const told = committed.get(text)?.endpoint;
+      // An agent that was started again has told nothing of it yet.
+      const isTold = told === undefined || sameEndpoint(told, endpoint);
       if (endpoint && isThere && isTold) present.set(text, { ...peer, endpoint });
       yield;
     }
-    return { settings, peers: yield* diffPeers(present, all) };
+    return { settings, peers: yield* diffPeers(present, all, this.#parted) };
+  }
+
+  *#diffOf(before: readonly WantedPeer[], after: readonly WantedPeer[]): Steps<PeerChange[]> {
+    return yield* diffPeers(yield* byKey(before), yield* byKey(after), this.#parted);
   }
 
   #configure(index: number, settings: DeviceSettings): void {
@@ -265,6 +274,7 @@ export class WireguardTunnel implements SharedTunnel {
   /** @returns by key text, why something was refused */
   async #apply(changes: readonly PeerChange[]): Promise<ReadonlyMap<string, string>> {
     const refused = new Map<string, string>();
+    this.#parted.note(changes);
     const rest = yielder();
     for (let at = 0; at < changes.length; at += PEERS_AT_ONCE) {
       const batch = changes.slice(at, at + PEERS_AT_ONCE);
@@ -326,10 +336,6 @@ export class WireguardTunnel implements SharedTunnel {
       this.#toldKeyError = errorText(error);
     }
   }
-}
-
-function* diffOf(before: readonly WantedPeer[], after: readonly WantedPeer[]): Steps<PeerChange[]> {
-  return yield* diffPeers(yield* byKey(before), yield* byKey(after));
 }
 
 function* byKey<T extends { readonly publicKey: Uint8Array }>(peers: Iterable<T>): Steps<ReadonlyMap<string, T>> {

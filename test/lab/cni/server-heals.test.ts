@@ -56,3 +56,30 @@ it(
   },
   LONG_MS,
 );
+
+it.each([
+  ['their routes are flushed', 'ip route flush proto static; ip -6 route flush proto static'],
+  ['IPv6 is switched off and on again', 'for off in 1 0; do echo $off >/proc/sys/net/ipv6/conf/all/disable_ipv6; done'],
+])(
+  'routed pods, %s: they are reached again; what is done to the route of one alone is left',
+  async (_, harm) => {
+    const [pod, other] = [await addPod({ mode: 'routed' }), await addPod({ mode: 'routed' })];
+    const unreached = () =>
+      pod.ips.flatMap((address, i) => [
+        ...(reaches(node, address) ? [] : [`node to ${address}`]),
+        ...(reaches(other.namespace, address) ? [] : [`pod to ${address}`]),
+        ...(reaches(pod.namespace, other.ips[i]!) ? [] : [`${address} to pod`]),
+      ]);
+    expect(unreached()).toEqual([]);
+    node.run('sh', '-ec', harm);
+    expect(unreached()).not.toEqual([]);
+    await expect.poll(unreached, { timeout: patient(100_000), interval: 1000 }).toEqual([]);
+    expect(await diff()).toEqual({ status: 0, text: '' });
+    ip('route', 'del', pod.ips[0]!);
+    await expect.poll(problems, { timeout: patient(100_000), interval: 500 }).toContain(`+ route ${pod.ips[0]}`);
+    expect(reaches(node, pod.ips[0]!)).toBe(false);
+    await delPod(pod);
+    await delPod(other);
+  },
+  patient(240_000),
+);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
@@ -34,6 +35,31 @@ it.each(FAMILIES)(
     node.namespace.run('sh', '-ec', commands.join('\n'));
     await expect.poll(() => wayTo(node, near, family), { timeout: patient(15_000) }).toBe('br0');
     await expect.poll(reached, { timeout: patient(15_000) }).toEqual(all);
+    await cluster.stop();
+  },
+  patient(120_000),
+);
+
+it(
+  'routes are there at once when the address that the Node object tells comes to the interface',
+  async () => {
+    const cluster = await createCluster();
+    const [node] = cluster.nodes;
+    const [here, near] = cluster.pods;
+    await cluster.start('--routes', 'auto');
+    const answered = `${near.name} saw ${here.ip('IPv4')}`;
+    await expect.poll(() => cluster.ask(here, near, 'IPv4')).toBe(answered);
+    const added = ['192.168.50.44', 'fd00:50::44'];
+    cluster.tell(node, { ips: added });
+    const isReady = async () => (await node.httpGet('http://127.0.0.1:10256/readyz')).status;
+    await expect.poll(isReady, { timeout: patient(15_000) }).toBe(503);
+    // It is tried again ever more seldom: after 1, 3, 7, 15 and 31 seconds.
+    await delay(17_000);
+    expect(await isReady()).toBe(503);
+    for (const address of added) {
+      node.namespace.run('ip', 'address', 'add', `${address}/${address.includes(':') ? 64 : 24}`, 'dev', 'eth0');
+    }
+    await expect.poll(isReady, { timeout: 8000 }).toBe(200);
     await cluster.stop();
   },
   patient(120_000),
