@@ -12,6 +12,7 @@ import { type Node, podRangesOf } from '../../kube/index.ts';
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
 import { changesDrift, trialOf } from '../../nft/drift/index.ts';
 import { ForeignWatch, type TableLayout, type WatchNftables } from '../../nft/index.ts';
+import { RETRY } from '../sync/timing.ts';
 import { type Element, fixedElements, partsOf } from './elements.ts';
 import type { RuleObserver } from './events.ts';
 import { rulesLayout } from './layout.ts';
@@ -39,7 +40,6 @@ export interface RouteRulesOptions {
 const MIN_INTERVAL_MS = 50;
 /** Time between two comparisons of everything, besides those that a change by others leads to. */
 const FULL_MS = 600_000;
-const RETRY = { firstMs: 1000, maxMs: 60_000 };
 /** A reload of a firewall is several transactions. */
 const DEBOUNCE_MS = 50;
 /** How often the counters of what was refused are read. */

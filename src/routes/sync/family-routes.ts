@@ -16,6 +16,7 @@ import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type GroundOptions, Grounds, mtuOf } from './grounds.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { type DatedStanding, RouteTally } from './tally.ts';
+import { CHECK_MS, FULL_MS, RETRY } from './timing.ts';
 
 export interface FamilyRoutesOptions extends GroundOptions {
   /** The Node object of this machine. */
@@ -30,10 +31,6 @@ export interface FamilyRoutesOptions extends GroundOptions {
 
 /** Events within this time after a sync are dealt with together: a Node is to be reached within 200 ms. */
 const MIN_INTERVAL_MS = 50;
-/** Time between two comparisons of everything, besides those that a change by others leads to. */
-const CHECK_MS = 60_000;
-const FULL_MS = 3_600_000;
-const RETRY = { firstMs: 1000, maxMs: 60_000 };
 /** Somebody who changes our routes all the time does not make us compare them all more often than this. */
 const REPAIR_MS = 1000;
 /** Nodes between two looks at the clock, which takes as long as counting one. */

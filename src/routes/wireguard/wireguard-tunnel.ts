@@ -15,6 +15,7 @@ import {
 import { formatKey, type PeerChange, publicKeyOf, type WireguardDevice } from '../../netlink/wireguard/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 import type { Attachment } from '../plan/underlay.ts';
+import { CHECK_MS, FULL_MS, RETRY } from '../sync/timing.ts';
 import type { WireguardEvent } from './events.ts';
 import { PartedPeers } from './parted-peers.ts';
 import {
@@ -48,10 +49,6 @@ export interface WireguardTunnelOptions {
 }
 
 const MIN_INTERVAL_MS = 20;
-/** Time between two comparisons with the kernel, which says nothing when somebody changes a peer. */
-const CHECK_MS = 60_000;
-const FULL_MS = 3_600_000;
-const RETRY = { firstMs: 1000, maxMs: 60_000 };
 /** Time between two looks at the key file. */
 const KEY_MS = 5000;
 /** Peers of one request to the kernel, which works out a shared secret for each. */
