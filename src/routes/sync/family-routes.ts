@@ -5,6 +5,8 @@ import {
   type IpAddress,
   inSlices,
   nothingToCompare,
+  Pace,
+  type PaceOptions,
   type Steps,
   SyncRunner,
   type Timer,
@@ -32,7 +34,7 @@ export interface FamilyRoutesOptions extends GroundOptions {
 /** Events within this time after a sync are dealt with together: a Node is to be reached within 200 ms. */
 const MIN_INTERVAL_MS = 50;
 /** Somebody who changes our routes all the time does not make us compare them all more often than this. */
-const REPAIR_MS = 1000;
+const REPAIRS: PaceOptions = { atOnce: 1, eachMs: 1000 };
 /** Nodes between two looks at the clock, which takes as long as counting one. */
 const STEP = 16;
 
@@ -58,7 +60,7 @@ export class FamilyRoutes {
   #mtu: number | undefined;
   #toldWaiting: string | undefined;
   #watch: { close(): void } | undefined;
-  #lastRepair = Number.NEGATIVE_INFINITY;
+  readonly #pace = new Pace(REPAIRS);
   #repairTimer: Timer | undefined;
 
   constructor(options: FamilyRoutesOptions) {
@@ -263,17 +265,15 @@ export class FamilyRoutes {
     this.#runner.requestFull();
   }
 
-  /** At once, but not more often than once in REPAIR_MS. */
   #disturbed(): void {
     if (this.#repairTimer) return;
     const { clock } = this.#options;
-    const waitMs = Math.max(0, this.#lastRepair + REPAIR_MS - clock.now());
     this.#repairTimer = clock.setTimer(() => {
       this.#repairTimer = undefined;
-      this.#lastRepair = clock.now();
+      this.#pace.passed(clock.now());
       this.#tell({ kind: 'disturbed' });
       this.#runner.requestFull();
-    }, waitMs);
+    }, this.#pace.leftMs(clock.now()));
   }
 
   #tellWaiting(): void {
