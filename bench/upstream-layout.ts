@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { formatIp } from '../src/core/index.ts';
+import { formatIp, protocolWord } from '../src/core/index.ts';
 import type { ServicePortPlan } from '../src/proxy/index.ts';
 
 /**
@@ -16,7 +16,7 @@ export function upstreamLayout(ports: Iterable<ServicePortPlan>, touched?: Servi
   for (const { key: portKey, name, protocol, clusterIp, port, nodePort, clusterEndpoints } of ports) {
     const service = `KUBE-SVC-${hash(name)}`;
     const external = `KUBE-EXT-${hash(name)}`;
-    const transport = `-m ${protocol.toLowerCase()} -p ${protocol.toLowerCase()}`;
+    const transport = `-m ${protocolWord(protocol)} -p ${protocolWord(protocol)}`;
     const destination = `-m comment --comment "${name} cluster IP" ${transport} -d ${formatIp(clusterIp)} --dport ${port}`;
     rules.push(`-A KUBE-SERVICES ${destination} -j ${service}`);
     if (nodePort) {

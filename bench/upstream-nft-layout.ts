@@ -1,4 +1,4 @@
-import { formatIp } from '../src/core/index.ts';
+import { formatIp, protocolWord } from '../src/core/index.ts';
 import type { ServicePortPlan } from '../src/proxy/index.ts';
 
 /**
@@ -17,7 +17,7 @@ export function upstreamNftLayout(ports: readonly ServicePortPlan[]): string {
   for (const { name, protocol, clusterIp, port, nodePort, clusterEndpoints } of ports) {
     const chain = `service-${name.replace(':', '/')}`;
     const external = `external-${name.replace(':', '/')}`;
-    const transport = protocol.toLowerCase();
+    const transport = protocolWord(protocol);
     const ip = formatIp(clusterIp);
     const endpoints = clusterEndpoints.map(
       (endpoint, index) => `${index} : ${formatIp(endpoint.ip)} . ${endpoint.port}`,

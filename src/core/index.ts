@@ -65,7 +65,14 @@ export {
   spanOfCidr,
   spansOverlap,
 } from './ip/ip-number.ts';
-export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip/ip-protocols.ts';
+export {
+  IP_PROTOCOLS,
+  type IpProtocol,
+  ipProtocolName,
+  type ProtocolWord,
+  protocolText,
+  protocolWord,
+} from './ip/ip-protocols.ts';
 export { isMapping, JSON_LIMITS, jsonText, parseJson, plainText } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';
 export { Pace, type PaceOptions, REPAIRS } from './pace.ts';

@@ -1,10 +1,10 @@
-import { formatIp, formatIpPort } from '../../core/index.ts';
+import { formatIp, formatIpPort, protocolText } from '../../core/index.ts';
 import type { IpvsConnection } from '../../netlink/ipvs/index.ts';
 import type { FlowBook } from './flow-book.ts';
 import type { LegacyDrop } from './legacy/legacy-steps.ts';
 import type { CountedLegacyRule } from './legacy/saved-tables.ts';
 import type { ProbeOutcome } from './probe.ts';
-import { protocolText, tupleText, type UnderstoodQuestion } from './question.ts';
+import { tupleText, type UnderstoodQuestion } from './question.ts';
 import {
   type DropReport,
   type FlowReport,

@@ -5,6 +5,7 @@ import {
   type IpProtocol,
   NodeplaneError,
   plainText,
+  protocolText,
   tryParseIp,
 } from '../../core/index.ts';
 import { AGENT_ADDRESS, servicesCommand } from '../status/own-commands.ts';
@@ -86,12 +87,6 @@ const MOST_TUPLES = 16;
 /** `10.96.0.10:80/tcp` */
 export function tupleText({ destination, port, protocol }: TracedTuple): string {
   return `${formatIpPort(destination, port)}/${protocolText(protocol)}`;
-}
-
-/** `tcp` */
-export function protocolText(protocol: number): string {
-  const found = Object.entries(IP_PROTOCOLS).find(([, number]) => number === protocol);
-  return found ? found[0].toLowerCase() : String(protocol);
 }
 
 function sourceOf(text: string): IpAddress | undefined {

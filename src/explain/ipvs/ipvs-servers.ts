@@ -1,4 +1,4 @@
-import { formatIpPort, ipEquals, ipFromBytes, ipProtocolName, readBe32 } from '../../core/index.ts';
+import { formatIpPort, ipEquals, ipFromBytes, protocolText, readBe32 } from '../../core/index.ts';
 import type {
   Destination,
   IpvsConnection,
@@ -238,5 +238,5 @@ function isOf({ protocol, virtual, virtualPort }: IpvsConnection, key: VirtualSe
 
 function describe(key: VirtualServerKey): string {
   if (key.kind === 'mark') return `mark 0x${key.mark.toString(16)}`;
-  return `${formatIpPort(key.address, key.port)}/${(ipProtocolName(key.protocol) ?? String(key.protocol)).toLowerCase()}`;
+  return `${formatIpPort(key.address, key.port)}/${protocolText(key.protocol)}`;
 }

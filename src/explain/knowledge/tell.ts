@@ -5,6 +5,7 @@ import {
   type IpAddress,
   type IpFamily,
   ipEquals,
+  protocolWord,
   type Steps,
   tryParseIp,
 } from '../../core/index.ts';
@@ -236,7 +237,7 @@ function* tellService(sources: KnowledgeSources, name: string): Steps<KnownServi
     name,
     ipFamilies: spec?.ipFamilies ?? [],
     portList: (spec?.ports ?? []).map(({ name: portName, port, protocol = 'TCP' }) =>
-      [portName, `${port}/${protocol.toLowerCase()}`].filter(Boolean).join(' '),
+      [portName, `${port}/${protocolWord(protocol)}`].filter(Boolean).join(' '),
     ),
     ports,
     problems: [...problems],

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, shellWord } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, protocolWord, shellWord } from '../../core/index.ts';
 import type { Source } from '../question/index.ts';
 import type { Asked } from './asked.ts';
 
@@ -63,7 +63,7 @@ export function asking(
   { commands }: Pick<Asked['knowledge'], 'commands'>,
 ): string {
   const source = from === undefined ? '' : ` --from ${shellWord(from)}`;
-  const proto = protocol === 'TCP' ? '' : ` --proto ${protocol.toLowerCase()}`;
+  const proto = protocol === 'TCP' ? '' : ` --proto ${protocolWord(protocol)}`;
   return `${commands.explain} ${shellWord(to)}${source}${proto}`;
 }
 

@@ -1,7 +1,6 @@
-import type { Steps } from '../../core/index.ts';
+import { type ProtocolWord, protocolWord, type Steps } from '../../core/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
 import { type Chain, formatChance, formatRule } from '../rules/index.ts';
-import { type ProtocolName, protocolName } from './key-spaces.ts';
 import { endpointChainName } from './names.ts';
 
 /** The rules that pick one of `endpoints`: the body of a KUBE-SVC-… or KUBE-SVL-… chain. */
@@ -14,7 +13,7 @@ function* plainRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Ste
   const rules: string[] = [];
   for (const [index, endpoint] of endpoints.entries()) {
     const rule = formatRule({
-      protocol: protocolName(port.protocol),
+      protocol: protocolWord(port.protocol),
       comment: index === 0 ? port.name : undefined,
       match: chance(endpoints.length - index),
       target: destinationOf(endpoint),
@@ -27,7 +26,7 @@ function* plainRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Ste
 
 /** With ClientIP affinity: first the endpoint that remembers this client, else a random one that then remembers it. */
 function* stickyRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Steps<string[]> {
-  const protocol = protocolName(port.protocol);
+  const protocol = protocolWord(port.protocol);
   const remembered: string[] = [];
   const chosen: string[] = [];
   for (const [index, endpoint] of endpoints.entries()) {
@@ -50,7 +49,7 @@ export function* endpointChains(
 ): Steps<ReadonlyMap<string, Chain>> {
   const chains = new Map<string, Chain>();
   if (port.affinitySeconds === 0) return chains;
-  const protocol: ProtocolName = protocolName(port.protocol);
+  const protocol: ProtocolWord = protocolWord(port.protocol);
   for (const endpoint of endpoints) {
     const name = endpointChainName(port.name, protocol, endpoint.key);
     const rule = formatRule({

@@ -5,12 +5,13 @@ import {
   formatIp,
   type IpAddress,
   networkOf,
+  protocolWord,
   type Steps,
 } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
 import { type Chain, formatRule, podMatch, type RuleParts, refuse, type TreeKey } from '../rules/index.ts';
 import { balanceRules, endpointChains } from './balance.ts';
-import { addressPortKey, portKey, protocolName } from './key-spaces.ts';
+import { addressPortKey, portKey } from './key-spaces.ts';
 import { type ServiceChainNames, serviceChainNames, type TREE_PREFIX } from './names.ts';
 
 /** The trees that lead packets to the chains of Services. */
@@ -35,7 +36,7 @@ export interface CompiledPort {
 
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
 export function* compilePort(port: ServicePortPlan, node: NodePlan): Steps<CompiledPort> {
-  const names = serviceChainNames(port.name, protocolName(port.protocol));
+  const names = serviceChainNames(port.name, protocolWord(port.protocol));
   const chains = yield* compileChains(port, node, names);
   return { name: port.name, chains, claims: yield* compileClaims(port, names) };
 }
@@ -71,7 +72,7 @@ function* compileClaims(port: ServicePortPlan, names: ServiceChainNames): Steps<
     const id = `${tree} ${key.text}`;
     if (!claims.has(id)) claims.set(id, { tree, key, rule: formatRule(parts) });
   };
-  const protocol = protocolName(port.protocol);
+  const protocol = protocolWord(port.protocol);
   const to = (ip: IpAddress) => ({ destination: hostMatch('-d', ip), protocol, destinationPort: port.port });
   const keyOf = (ip: IpAddress) => addressPortKey(ip, protocol, port.port);
   const external = hasExternalChain(port);
@@ -148,7 +149,7 @@ function masqueradeInternal(port: ServicePortPlan, node: NodePlan): string[] {
       ...outside,
       // External traffic may share this chain and has its own rule for masquerading.
       destination: hostMatch('-d', port.clusterIp),
-      protocol: protocolName(port.protocol),
+      protocol: protocolWord(port.protocol),
       comment: `${port.name} cluster IP`,
       destinationPort: port.port,
       target: '-j KUBE-MARK-MASQ',
@@ -204,7 +205,7 @@ function refusal(port: ServicePortPlan, verdict: Verdict): Pick<RuleParts, 'comm
   if (verdict === 'drop') return { comment: `${port.name} has no local endpoints`, target: '-j DROP' };
   return {
     comment: `${port.name} has no endpoints`,
-    target: refuse(port.clusterIp.family, protocolName(port.protocol)),
+    target: refuse(port.clusterIp.family, protocolWord(port.protocol)),
   };
 }
 

@@ -6,36 +6,25 @@ import {
   type IpFamily,
   ipFromBytes,
   networkOf,
+  type ProtocolWord,
 } from '../../core/index.ts';
-import type { ServicePortPlan } from '../index.ts';
 import type { Key, KeySpace, TreeKey } from '../rules/index.ts';
 import { hash16 } from './names.ts';
 
 // The keys of the dispatch trees: an address (4 or 16 bytes), then a byte of protocol, then two of port, in network order.
 // A tree leaves out the parts its rules do not look at.
 
-const PROTOCOL_NAMES = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
-/** A protocol as iptables spells it. */
-export type ProtocolName = (typeof PROTOCOL_NAMES)[keyof typeof PROTOCOL_NAMES];
-const PROTOCOLS = Object.values(PROTOCOL_NAMES);
 /** Two bits are looked at: the first tells TCP from the others. */
-const PROTOCOL_CODES: Readonly<Record<ProtocolName, number>> = { tcp: 0x00, udp: 0x80, sctp: 0xc0 };
-
-/**
- * Always the same text: V8 keeps one that was made, and then used as a key, in two bytes a character, and so every
- * rule and restore text it goes into.
- */
-export function protocolName(protocol: ServicePortPlan['protocol']): ProtocolName {
-  return PROTOCOL_NAMES[protocol];
-}
+const PROTOCOL_CODES: Readonly<Record<ProtocolWord, number>> = { tcp: 0x00, udp: 0x80, sctp: 0xc0 };
+const PROTOCOLS = Object.keys(PROTOCOL_CODES) as ProtocolWord[];
 
 /** The key of a rule that looks at protocol and port alone. */
-export function portKey(protocol: ProtocolName, port: number): TreeKey {
+export function portKey(protocol: ProtocolWord, port: number): TreeKey {
   return { text: `${protocol} ${port}`, bits: new Uint8Array(portBytes(protocol, port)) };
 }
 
 /** The key of a rule that looks at address, protocol and port. */
-export function addressPortKey(ip: IpAddress, protocol: ProtocolName, port: number): TreeKey {
+export function addressPortKey(ip: IpAddress, protocol: ProtocolWord, port: number): TreeKey {
   return {
     text: `${formatIp(ip)} ${protocol} ${port}`,
     bits: new Uint8Array([...ip.bytes, ...portBytes(protocol, port)]),
@@ -80,13 +69,13 @@ export function portSpace(chainPrefix: string): KeySpace {
   };
 }
 
-function portBytes(protocol: ProtocolName, port: number): [number, number, number] {
+function portBytes(protocol: ProtocolWord, port: number): [number, number, number] {
   return [PROTOCOL_CODES[protocol], port >> 8, port & 255];
 }
 
 /** Ports of one protocol, or of all but TCP. */
 interface PortPrefix {
-  readonly protocol: ProtocolName | 'not-tcp';
+  readonly protocol: ProtocolWord | 'not-tcp';
   readonly low: number;
   readonly high: number;
 }

@@ -3,10 +3,9 @@ import { type Packet, type Walk, walkPacket } from '../../../test/fakes/packet-w
 import { completePlan } from '../../../test/samples/complete-plan.ts';
 import { randomChanges } from '../../../test/samples/random-plan.ts';
 import { sampleNode, samplePort } from '../../../test/samples/sample-plan.ts';
-import { atOnce, formatIp, type IpFamily } from '../../core/index.ts';
+import { atOnce, formatIp, type IpFamily, protocolWord } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan } from '../index.ts';
 import { applyDiff, emptyChainSet, TABLES, type Table } from '../rules/index.ts';
-import { protocolName } from './key-spaces.ts';
 import { Layout } from './layout.ts';
 import { planChanges } from './transaction.ts';
 
@@ -107,7 +106,7 @@ describe('a first packet', () => {
       source,
       destination,
       nodeAddresses,
-      protocol: protocolName(port.protocol),
+      protocol: protocolWord(port.protocol),
       port: number,
     });
   const filter = (entry: string, destination: string, port: ServicePortPlan, number: number) =>
@@ -115,7 +114,7 @@ describe('a first packet', () => {
       source: STRANGER,
       destination,
       nodeAddresses,
-      protocol: protocolName(port.protocol),
+      protocol: protocolWord(port.protocol),
       port: number,
     }).verdict;
   const VERDICT = { forward: undefined, reject: 'REJECT', drop: 'DROP' } as const;

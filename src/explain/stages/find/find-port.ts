@@ -1,4 +1,12 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp, withPort } from '../../../core/index.ts';
+import {
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type IpProtocol,
+  parseIp,
+  protocolWord,
+  withPort,
+} from '../../../core/index.ts';
 import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
@@ -96,7 +104,7 @@ function withoutPort(
   family: IpFamily,
   report: Report,
 ): Target | undefined {
-  const number = `${wanted ?? ''}${wanted === null ? '' : '/'}${protocol.toLowerCase()}`;
+  const number = `${wanted ?? ''}${wanted === null ? '' : '/'}${protocolWord(protocol)}`;
   const isShared = via !== 'cluster-ip' && via !== 'node-port';
   if (isShared && address !== null && wanted !== null) {
     const text = `${service.name} has no port ${number} at its ${inWords(via)}`;
@@ -176,7 +184,7 @@ function describe(service: KnownService, port: KnownPort, address: string): stri
   const targets = new Set(port.endpoints.map((endpoint) => endpoint.port));
   const to = targets.size === 0 ? 'no target' : `target port ${[...targets].slice(0, 3).join(', ')}`;
   const affinity = port.affinitySeconds > 0 ? `, affinity ${port.affinitySeconds} s` : '';
-  return `${service.name} port ${port.port}/${port.protocol.toLowerCase()} -> ${to}${address}${affinity}`;
+  return `${service.name} port ${port.port}/${protocolWord(port.protocol)} -> ${to}${address}${affinity}`;
 }
 
 function inWords(via: ServiceDestination['via']): string {

@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, parseIp, shellWord, tryParseIp, withPort } from '../../../core/index.ts';
+import { formatIp, formatIpPort, parseIp, protocolWord, shellWord, tryParseIp, withPort } from '../../../core/index.ts';
 import type { Knowledge } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
@@ -19,7 +19,7 @@ export function findTarget(
   const protocol = question.protocol ?? 'TCP';
   const isReady = knowledge.families.length > 0;
   const told = (to: string) => {
-    report.question = { ...report.question, to, protocol: protocol.toLowerCase() };
+    report.question = { ...report.question, to, protocol: protocolWord(protocol) };
   };
   switch (destination.kind) {
     case 'no-node-port': {
@@ -39,7 +39,7 @@ export function findTarget(
       return undefined;
     case 'address': {
       const { pod, address, port, endpointOf, node } = destination;
-      const at = port === null ? address : `${address}:${port}/${protocol.toLowerCase()}`;
+      const at = port === null ? address : `${address}:${port}/${protocolWord(protocol)}`;
       told(pod === null ? at : `pod ${pod} (${at})`);
       const whose = [node && `of node ${node}`, endpointOf[0] && `endpoint of svc ${endpointOf.join(', ')}`];
       if (port === null && !isReady) {
@@ -62,11 +62,11 @@ export function findTarget(
       const target = findPort(question, knowledge, destination, node, report);
       if (target) {
         const { service, ip, port } = target;
-        const shown = `${formatIp(ip)}:${port}/${target.protocol.toLowerCase()}`;
+        const shown = `${formatIp(ip)}:${port}/${protocolWord(target.protocol)}`;
         told(service ? `svc ${service.port.name} (${shown})` : shown);
         report.question = {
           ...report.question,
-          protocol: target.protocol.toLowerCase(),
+          protocol: protocolWord(target.protocol),
           family: target.family,
         };
       }

@@ -1,11 +1,11 @@
-import { formatIp, ipEquals, readU32 } from '../../../core/index.ts';
+import { formatIp, ipEquals, protocolWord, readU32 } from '../../../core/index.ts';
 import { networkOrder16 } from '../../../netlink/nftables/index.ts';
 import type { Branch } from '../../choices.ts';
 import { type NodeView, startOf } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
 import { type Flow, type Later, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.ts';
+import { originOf as clientOrigin, firstOf } from '../rules/first-packet.ts';
 import { hearingOf } from '../sockets/hearing.ts';
 
 // The walks of what comes after a connection's first packet.
@@ -73,7 +73,7 @@ export function answerOf(
   node: NodeView,
 ): readonly Branch<Walk>[] {
   const { client, target } = asked;
-  const protocol = lower(target.protocol);
+  const protocol = protocolWord(target.protocol);
   const ports = { sourcePort: goal.port, destinationPort: ANY_PORT };
   const answer = { protocol, source: goal.ip, destination: client.ip, ...ports };
   return walkAnswer(answer, later, flow, startOf(origin, target.family, node)).branches;

@@ -1,3 +1,4 @@
+import { protocolWord } from '../../../core/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import { type FirstPacket, GIVEN_PORTS } from '../../packet/index.ts';
 import type { Origin } from '../../walk/index.ts';
@@ -8,7 +9,7 @@ export function firstOf({ client, target }: Asked, node: NodeView): FirstPacket 
   const netns = client.kind === 'pod' ? client.pod.netns : undefined;
   const range = client.kind === 'outside' ? undefined : node.sysctl('net/ipv4/ip_local_port_range', netns);
   const isGiven = Number.parseInt(range ?? '0', 10) >= GIVEN_PORTS;
-  const protocol = lower(target.protocol);
+  const protocol = protocolWord(target.protocol);
   const ends = { source: client.ip, destination: target.ip, destinationPort: target.port };
   return { protocol, ...ends, ...(isGiven && { sourcePort: 'given' }) };
 }
@@ -19,9 +20,4 @@ export function originOf({ client }: Asked): Origin {
   if (client.kind === 'outside') return client.link;
   const { index, name } = client.pod.seenAs!;
   return { index, name };
-}
-
-/** A protocol as rules write it: `tcp`. */
-export function lower(protocol: Asked['target']['protocol']): 'tcp' | 'udp' | 'sctp' {
-  return protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp';
 }

@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals, withPort } from '../../../core/index.ts';
+import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals, protocolWord, withPort } from '../../../core/index.ts';
 import type { IpvsConnection } from '../../../netlink/ipvs/index.ts';
 import type { CauseCode, Evidence } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
@@ -39,7 +39,7 @@ export function lookAtFlows(
       { source: 'conntrack', object: `${from} -> ${formatIpPort(ip, port)}`, value: `answers from ${to}` },
     ];
     // Those that others follow in a zone of theirs stay.
-    const forget = `conntrack -D -w 0 -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} -d ${formatIp(ip)} --dport ${port}`;
+    const forget = `conntrack -D -w 0 -p ${protocolWord(protocol)} -s ${formatIp(original.source)} -d ${formatIp(ip)} --dport ${port}`;
     const tell = (code: CauseCode, text: string, which: string) =>
       tellOf(original.sourcePort, { code, text, remedy: [`${forget} ${which}`] }, evidence);
     const toTheSame = `-r ${formatIp(reply.source)}`;

@@ -1,4 +1,4 @@
-import { formatIp } from '../../../core/index.ts';
+import { formatIp, protocolWord } from '../../../core/index.ts';
 import type { NodeView, PortUse } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { editing } from '../commands.ts';
@@ -87,7 +87,7 @@ function lookAtPorts({ target }: Asked, goals: readonly Goal[], node: NodeView, 
         value: `${failed}`,
       },
     ];
-    const list = `conntrack -L -p ${protocol.toLowerCase()} --reply-src ${formatIp(use.to)} --reply-dst ${formatIp(use.as)}`;
+    const list = `conntrack -L -p ${protocolWord(protocol)} --reply-src ${formatIp(use.to)} --reply-dst ${formatIp(use.as)}`;
     const remedy = [`${list}   # who has so many`, ...lessMasqueraded(target)];
     const finding = { code: 'snat-ports', remedy } as const;
     if (lasting >= PORTS)

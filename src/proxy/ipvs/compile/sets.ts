@@ -6,6 +6,7 @@ import {
   type IpFamily,
   type IpProtocol,
   networkOf,
+  protocolWord,
 } from '../../../core/index.ts';
 
 /** What the members of a set are. */
@@ -141,5 +142,5 @@ function target(element: {
   readonly protocol: IpProtocol;
   readonly port: number;
 }): string {
-  return `${formatIp(element.address)},${element.protocol.toLowerCase()}:${element.port}`;
+  return `${formatIp(element.address)},${protocolWord(element.protocol)}:${element.port}`;
 }

@@ -1,4 +1,12 @@
-import { type Cidr, cidrContains, formatIp, formatIpPort, ipProtocolName, type Steps } from '../../../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  formatIp,
+  formatIpPort,
+  ipProtocolName,
+  protocolWord,
+  type Steps,
+} from '../../../core/index.ts';
 import type { VirtualServerKey } from '../../../netlink/ipvs/index.ts';
 import { isOwnMark } from '../compile/marks.ts';
 import { serverKey } from '../compile/server.ts';
@@ -69,7 +77,7 @@ function isOurs(
   const protocol = ipProtocolName(key.protocol);
   if (!protocol) return false;
   const ip = formatIp(address);
-  const inSet = (set: string) => elements.has(`${set} ${ip},${protocol.toLowerCase()}:${port}`);
+  const inSet = (set: string) => elements.has(`${set} ${ip},${protocolWord(protocol)}:${port}`);
   if (inSet('KUBE-IPVS-SERVERS')) return true;
   if (excludeCidrs.some((cidr) => cidrContains(cidr, address))) return false;
   if (bound.has(ip)) return true;

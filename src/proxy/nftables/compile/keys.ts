@@ -4,7 +4,7 @@ import {
   type IpAddress,
   type IpProtocol,
   ipFromBytes,
-  ipProtocolName,
+  protocolText,
   readBe16,
   readU32,
 } from '../../../core/index.ts';
@@ -92,7 +92,7 @@ function describeField(type: DatatypeName, bytes: Uint8Array): string {
     case 'ipv6_addr':
       return formatIp(ipFromBytes(bytes));
     case 'inet_proto':
-      return ipProtocolName(bytes[0]!)?.toLowerCase() ?? String(bytes[0]);
+      return protocolText(bytes[0]!);
     case 'inet_service':
       return String(readBe16(bytes, 0));
     case 'integer':

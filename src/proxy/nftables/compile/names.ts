@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { protocolWord } from '../../../core/index.ts';
 import type { ServicePortPlan } from '../../index.ts';
 
 /** Our table, one of this name in each family. */
@@ -85,7 +86,7 @@ export function stickyNames(port: NamedPort): StickyNames {
 /** `shop/web/tcp/http`, or `shop/web/tcp` for an unnamed port; unique because names have no slash. */
 function portName({ serviceName, name, protocol }: NamedPort): string {
   const portPart = name.slice(serviceName.length + 1);
-  const text = [serviceName, protocol.toLowerCase(), ...(portPart === '' ? [] : [portPart])].join('/');
+  const text = [serviceName, protocolWord(protocol), ...(portPart === '' ? [] : [portPart])].join('/');
   if (Buffer.byteLength(text) <= MAX_PORT_NAME) return text;
   return `${text.slice(0, MAX_PORT_NAME / 4)}...${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
