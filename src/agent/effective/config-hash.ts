@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
 import { type KubeProxyConfig, writeConfigz } from '../../config/index.ts';
-import { isMapping } from '../../core/index.ts';
+import { compareText, isMapping } from '../../core/index.ts';
 
 const SHOWN_DIGITS = 12;
 
@@ -16,7 +16,7 @@ export function configHash({ effective, apiServer, nodeIp }: KubeProxyConfig): s
   const text = writeConfigz(settings, 'nodeplane agent');
   // The order of keys in a map says nothing.
   const ordered = JSON.stringify([apiServer.master, JSON.parse(text)], (_key, value: unknown) =>
-    isMapping(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+    isMapping(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => compareText(a, b))) : value,
   );
   return createHash('sha256').update(ordered).digest('hex').slice(0, SHOWN_DIGITS);
 }

@@ -1,3 +1,4 @@
+import { compareText } from '../../core/index.ts';
 import { NO_EFFECT } from '../no-effect.ts';
 import type { Program } from '../program.ts';
 import { type FlagName, flagNamed } from './flags.ts';
@@ -24,7 +25,7 @@ export function usageText(program: Program): string {
   for (const [written, name] of known) byName.set(name, [...(byName.get(name) ?? []), written]);
   const lines = [...byName]
     .filter(([name]) => !flagNamed(name).deprecated && !flagNamed(name).ignored)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([name, writings]) => flagLines(name, writings));
   return `Usage:\n  ${program} [flags]\n\nFlags:\n${lines.join('')}`;
 }

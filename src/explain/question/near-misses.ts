@@ -1,4 +1,4 @@
-import { editDistance, type Steps } from '../../core/index.ts';
+import { compareText, editDistance, type Steps } from '../../core/index.ts';
 
 /** More than this many suggestions help nobody. */
 const MOST = 3;
@@ -20,7 +20,7 @@ export function* nearMisses(wanted: string, names: Iterable<string>): Steps<read
     const distance = sameName ? 0 : editDistance(wanted, name, limit);
     if (distance <= limit) {
       found.push({ name, distance });
-      found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1));
+      found.sort((a, b) => a.distance - b.distance || compareText(a.name, b.name));
       // What is further away than all of them is not looked at any more.
       if (found.length > MOST) found.pop();
       if (found.length === MOST) limit = found[MOST - 1]!.distance;

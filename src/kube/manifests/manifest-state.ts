@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Steps } from '../../core/index.ts';
+import { compareText, type Steps } from '../../core/index.ts';
 import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import type { Manifest, ManifestObject } from './manifest-file.ts';
@@ -62,7 +62,7 @@ export class ManifestState {
     }
 
     const waiting = new Map<string, Map<string, ManifestObject>>();
-    for (const [file, content] of [...newcomers].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [file, content] of [...newcomers].sort(([a], [b]) => compareText(a, b))) {
       for (const [key, item] of content) {
         const former = formerOwners.get(key) ?? file;
         const isFree = !this.#owners.has(key) && (former === file || !newcomers.get(former)?.has(key));
@@ -147,7 +147,7 @@ export class ManifestState {
       else if (!isDeepStrictEqual(old, object)) changed.push({ type: 'updated', object });
     }
     const byKindAndName = ({ object: a }: ObjectEvent, { object: b }: ObjectEvent): number =>
-      this.#order.indexOf(a.kind) - this.#order.indexOf(b.kind) || (objectKey(a) < objectKey(b) ? -1 : 1);
+      this.#order.indexOf(a.kind) - this.#order.indexOf(b.kind) || compareText(objectKey(a), objectKey(b));
     return [...deleted.sort(byKindAndName), ...changed.sort(byKindAndName)];
   }
 }

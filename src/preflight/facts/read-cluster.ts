@@ -1,5 +1,5 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
-import { errorText, NodeplaneError, systemClock } from '../../core/index.ts';
+import { compareText, errorText, NodeplaneError, systemClock } from '../../core/index.ts';
 import {
   type ApiClient,
   ApiStatusError,
@@ -52,7 +52,7 @@ export function readCluster(access: ClusterAccess): ClusterFacts {
       node: all.find((one): one is Node => one.kind === 'Node' && one.metadata.name === config.nodeName),
       services: all
         .filter((one): one is Service => one.kind === 'Service' && isForProxy(one, config.serviceProxyName))
-        .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)),
+        .sort((a, b) => compareText(nameOf(a), nameOf(b))),
       problems,
       doubts,
     };

@@ -1,4 +1,4 @@
-import type { Drift } from '../../core/index.ts';
+import { compareText, type Drift } from '../../core/index.ts';
 import type { PlanDelta } from '../plan/index.ts';
 import type { LeftOutPort } from './dataplane.ts';
 
@@ -49,7 +49,7 @@ export class LeftOutPorts {
 
   /** For a Commit; sorted by key. */
   list(): LeftOutPort[] {
-    return [...this.#ports.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+    return [...this.#ports.values()].sort((a, b) => compareText(a.key, b.key));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { insertSorted, type Order } from '../../core/index.ts';
+import { compareText, insertSorted, type Order } from '../../core/index.ts';
 import { type Block, compareBlocks, DisjointBlocks } from './blocks.ts';
 
 /** Values that somebody wants for itself alone, or that nobody may have. */
@@ -163,7 +163,7 @@ export class Claims {
 
 const bySeniority: Order<Claimant> = (a, b) => {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return compareText(a.name, b.name);
 };
 
 const NOBODY: readonly Claimant[] = [];

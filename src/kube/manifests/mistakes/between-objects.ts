@@ -1,4 +1,4 @@
-import { nearestWord, type Steps } from '../../../core/index.ts';
+import { compareText, nearestWord, type Steps } from '../../../core/index.ts';
 import { describeValue, formatFieldPath } from '../../objects/field-reader.ts';
 import { SERVICE_NAME_LABEL } from '../../objects/known-names.ts';
 import { type EndpointSlice, type KubeObject, objectKey, objectName, type Service } from '../../objects/types.ts';
@@ -48,7 +48,7 @@ export function* mistakesBetween({ files, ignored, isRefused }: ObjectsInForce):
     else if (orphans.length < MOST && !isRefused(`Service ${service}`))
       orphans.push(orphan(file, slice, services.keys()));
   }
-  const all = [...services.values()].sort((a, b) => (objectName(a.service) < objectName(b.service) ? -1 : 1));
+  const all = [...services.values()].sort((a, b) => compareText(objectName(a.service), objectName(b.service)));
   return [...orphans, ...(yield* portNames(all)), ...(yield* collisions(all)), ...olderEndpoints(ignored, services)];
 }
 

@@ -1,3 +1,4 @@
+import { compareText } from '../../../core/index.ts';
 import { FIB_FLAGS, NAT_FLAGS } from '../names.ts';
 import type { Expression } from './expression.ts';
 
@@ -15,7 +16,7 @@ export function sameExpressions(a: readonly Expression[], b: readonly Expression
 export function expressionKey(expression: Expression): string {
   const facts = Object.entries(normalise(expression))
     .filter(([, value]) => value !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([name, value]) => `${name}=${text(value)}`);
   return facts.join(' ');
 }

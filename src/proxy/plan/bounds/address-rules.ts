@@ -1,6 +1,7 @@
 import {
   type Cidr,
   cidrContains,
+  compareText,
   formatCidr,
   formatIp,
   type IpAddress,
@@ -87,7 +88,7 @@ export class AddressRules {
 
   #signature(): string {
     const cidrs = [...this.#serviceCidrs, ...this.#externalIpCidrs].map(formatCidr);
-    const owners = [...this.#owners].sort(([a], [b]) => (a < b ? -1 : 1));
+    const owners = [...this.#owners].sort(([a], [b]) => compareText(a, b));
     return JSON.stringify([this.#serviceCidrs.length, cidrs, owners]);
   }
 }

@@ -1,4 +1,11 @@
-import { formatIp, formatIpPort, type IpAddress, insertSorted, removeSorted } from '../../../core/index.ts';
+import {
+  compareText,
+  formatIp,
+  formatIpPort,
+  type IpAddress,
+  insertSorted,
+  removeSorted,
+} from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
 import { type ServicePort, type ServicePorts, withPolicyInUse } from '../service-port.ts';
 import { Findings, type Restriction } from './findings.ts';
@@ -65,14 +72,15 @@ export function claimsOf({ ports, withheldVips }: ServicePorts, createdAt: numbe
 export function compareClaims(a: DestinationClaim, b: DestinationClaim): number {
   return (
     RANK[a.kind] - RANK[b.kind] ||
-    compare(a.createdAt, b.createdAt) ||
-    compare(a.serviceName, b.serviceName) ||
-    compare(a.portKey, b.portKey)
+    compareTimes(a.createdAt, b.createdAt) ||
+    compareText(a.serviceName, b.serviceName) ||
+    compareText(a.portKey, b.portKey)
   );
 }
 
-function compare<T extends number | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** Not by their difference: that of two that are not known is no number. */
+function compareTimes(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 /**

@@ -74,7 +74,7 @@ export class ServiceObjects implements ServiceStore {
 
   /** Sorted by name. */
   serviceCidrs(): readonly ServiceCIDR[] {
-    return [...this.#serviceCidrs.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return [...this.#serviceCidrs.values()].sort((a, b) => compareText(a.metadata.name, b.metadata.name));
   }
 
   /** The names of all Services; those that only have slices are not among them. */
