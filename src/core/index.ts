@@ -32,6 +32,7 @@ export {
   cidrEquals,
   cidrsOverlap,
   formatCidr,
+  lastOf,
   networkOf,
   parseAddressWithPrefix,
   parseCidr,

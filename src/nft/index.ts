@@ -14,7 +14,6 @@ export {
   isNew,
   isSourceTranslated,
   LOOPBACK,
-  lastOf,
 } from './match.ts';
 export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';
 export { type ForAll, refusingChain } from './refusal.ts';

@@ -114,9 +114,3 @@ function loadNetwork(which: 'saddr' | 'daddr', family: IpFamily, prefixLength: n
   const mask = prefixMask(family, prefixLength);
   return [payload[which](family), { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) }];
 }
-
-/** The last address of a block, in network byte order. */
-export function lastOf({ address, prefixLength }: Cidr): Uint8Array {
-  const mask = prefixMask(address.family, prefixLength);
-  return address.bytes.map((byte, index) => byte | (~mask[index]! & 0xff));
-}

@@ -81,6 +81,12 @@ export function prefixMask(family: IpFamily, prefixLength: number): Uint8Array {
   return networkOf({ family, bytes: new Uint8Array(addressBits(family) / 8).fill(0xff) }, prefixLength).bytes;
 }
 
+/** The last address of a block; of IPv4 the one for broadcasts. Host bits of the block do not matter. */
+export function lastOf({ address, prefixLength }: Cidr): IpAddress {
+  const mask = prefixMask(address.family, prefixLength);
+  return { family: address.family, bytes: address.bytes.map((byte, index) => byte | (~mask[index]! & 0xff)) };
+}
+
 function hasHostBits(bytes: Uint8Array, prefixLength: number): boolean {
   const whole = prefixLength >> 3;
   if (whole < bytes.length && (bytes[whole]! & (0xff >> (prefixLength & 7))) !== 0) return true;

@@ -1,7 +1,15 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseAddressWithPrefix, parseCidr } from './cidr.ts';
+import {
+  cidrContains,
+  cidrCovers,
+  cidrsOverlap,
+  formatCidr,
+  lastOf,
+  parseAddressWithPrefix,
+  parseCidr,
+} from './cidr.ts';
 import { compareIp, formatIp, formatIpPort, ipFamilyOf, ipFromBytes, isLoopback, parseIp, tryParseIp } from './ip.ts';
 
 describe('parseIp', () => {
@@ -107,6 +115,15 @@ describe('CIDR', () => {
     expect(cidrCovers(parseCidr(one), parseCidr(other))).toBe(covers);
     expect(cidrsOverlap(parseCidr(one), parseCidr(other))).toBe(overlap);
   });
+});
+
+it.each([
+  ['10.244.1.0/24', '10.244.1.255'],
+  ['10.244.1.7/32', '10.244.1.7'],
+  ['0.0.0.0/0', '255.255.255.255'],
+  ['fd00::/12', 'fd0f:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+])('the last address of %s is %s', (block, last) => {
+  expect(formatIp(lastOf(parseCidr(block)))).toBe(last);
 });
 
 it('knows loopback and bracketed endpoints', () => {

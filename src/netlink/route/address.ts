@@ -1,12 +1,4 @@
-import {
-  addressBits,
-  formatIp,
-  type IpAddress,
-  type IpFamily,
-  ipEquals,
-  isLoopback,
-  networkOf,
-} from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, ipEquals, isLoopback, lastOf } from '../../core/index.ts';
 import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
@@ -77,7 +69,7 @@ export function newAddress(spec: AddressSpec): NetlinkRequest {
       {
         IFA_LOCAL: address.bytes,
         IFA_ADDRESS: address.bytes,
-        IFA_BROADCAST: isIpv4 && spec.prefixLength < 31 ? broadcastOf(address, spec.prefixLength) : undefined,
+        IFA_BROADCAST: isIpv4 && spec.prefixLength < 31 ? lastOf(spec).bytes : undefined,
       },
     ),
   };
@@ -176,11 +168,4 @@ export function decodeAddress(payload: Uint8Array): InterfaceAddress {
 
 function describeAddress(spec: Pick<AddressSpec, 'index' | 'address' | 'prefixLength'>): string {
   return `${formatIp(spec.address)}/${spec.prefixLength} on link ${spec.index}`;
-}
-
-/** The last address of the prefix. */
-function broadcastOf(address: IpAddress, prefixLength: number): Uint8Array {
-  const bytes = networkOf(address, prefixLength).bytes.slice();
-  for (let bit = prefixLength; bit < addressBits(address.family); bit++) bytes[bit >> 3]! |= 0x80 >> (bit & 7);
-  return bytes;
 }

@@ -5,11 +5,12 @@ import {
   formatIpPort,
   IP_PROTOCOLS,
   type IpFamily,
+  lastOf,
   networkOf,
   readBe16,
 } from '../../../core/index.ts';
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
-import { LOOPBACK, lastOf } from '../../../nft/index.ts';
+import { LOOPBACK } from '../../../nft/index.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 import { type MappedPort, mappedPorts } from './mapped-port.ts';
@@ -144,7 +145,7 @@ function hairpinClients(port: MappedPort, { snat, masqAll }: PortMappingSettings
 function hairpinRange({ protocol, hostPort, pod }: MappedPort, clients: Cidr): NftElement {
   const { bytes: first } = networkOf(clients.address, clients.prefixLength);
   const ofPort = [Uint8Array.of(IPPROTO[protocol]), networkOrder16(hostPort), pod.address.bytes];
-  return { key: fields(...ofPort, first), keyEnd: fields(...ofPort, lastOf(clients)) };
+  return { key: fields(...ofPort, first), keyEnd: fields(...ofPort, lastOf(clients).bytes) };
 }
 
 function elementsOf(kind: PodSetKind, family: MappedPort['family'], elements: readonly NftElement[]): NftElements {

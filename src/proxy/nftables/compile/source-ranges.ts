@@ -1,5 +1,4 @@
-import { addressBits, type Cidr, cidrContains, compareIp, networkOf } from '../../../core/index.ts';
-import { lastOf } from '../../../nft/index.ts';
+import { addressBits, type Cidr, cidrContains, compareIp, lastOf, networkOf } from '../../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../../index.ts';
 import { sourceRangeKeys } from './keys.ts';
 
@@ -35,5 +34,5 @@ function withoutNested(ranges: Cidr[]): Cidr[] {
 
 /** The first and the last key of a range of sources that may use an address. */
 export function rangeKeys(vip: Uint8Array, range: Cidr): { readonly key: Uint8Array; readonly keyEnd: Uint8Array } {
-  return sourceRangeKeys(vip, range.address.bytes, lastOf(range));
+  return sourceRangeKeys(vip, range.address.bytes, lastOf(range).bytes);
 }
