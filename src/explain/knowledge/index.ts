@@ -1,5 +1,6 @@
 export {
   type DestinationKind,
+  hasPod,
   KNOWLEDGE_SCHEMA,
   type Knowledge,
   type KnownEndpoint,

@@ -1,4 +1,4 @@
-import type { IpFamily, IpProtocol } from '../../core/index.ts';
+import { cidrContains, type IpAddress, type IpFamily, type IpProtocol, parseCidr } from '../../core/index.ts';
 import type { ProxyMode, TrafficPolicy, Verdict } from '../../proxy/index.ts';
 import type { SeenByAgent } from './seen.ts';
 
@@ -123,6 +123,11 @@ export interface KnownNode {
   readonly addresses: readonly string[];
   /** Ranges of its pods. */
   readonly podCidrs: readonly string[];
+}
+
+/** Whether an address is in the ranges of a node's pods. */
+export function hasPod({ podCidrs }: KnownNode, ip: IpAddress): boolean {
+  return podCidrs.some((range) => cidrContains(parseCidr(range), ip));
 }
 
 /** A pod that was asked for by its name, as EndpointSlices tell it. */

@@ -1,12 +1,5 @@
-import {
-  cidrContains,
-  formatIp,
-  IP_PROTOCOLS,
-  type IpAddress,
-  ipEquals,
-  parseCidr,
-  withPort,
-} from '../../core/index.ts';
+import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, withPort } from '../../core/index.ts';
+import { hasPod } from '../knowledge/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client } from './asked.ts';
 import { asking, onNode } from './commands.ts';
@@ -128,10 +121,7 @@ function homeOf({ knowledge }: Pick<Asked, 'knowledge'>, { ip }: Pick<Outside, '
 
 /** The other node that has an address, or whose pods may have it; undefined: none that is known. */
 function otherNodeOf(ip: IpAddress, { others }: Asked['knowledge']): string | undefined {
-  return others.find(
-    ({ addresses, podCidrs }) =>
-      addresses.includes(formatIp(ip)) || podCidrs.some((range) => cidrContains(parseCidr(range), ip)),
-  )?.name;
+  return others.find((one) => one.addresses.includes(formatIp(ip)) || hasPod(one, ip))?.name;
 }
 
 /**

@@ -1,7 +1,7 @@
-import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr, shellWord } from '../../core/index.ts';
+import { formatCidr, formatIp, type IpAddress, shellWord } from '../../core/index.ts';
 import type { Evidence } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
-import type { Knowledge, KnownNode } from '../knowledge/index.ts';
+import { hasPod, type Knowledge, type KnownNode } from '../knowledge/index.ts';
 import { type NodeView, startOf, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -78,9 +78,7 @@ export interface Strayed {
 export function strayed(asked: Asked, goal: Goal, way: WayOut, node: NodeView): Strayed | undefined {
   const { others } = asked.knowledge;
   const named = nodeOf(asked, goal);
-  const wanted = others.find(({ name, podCidrs }) =>
-    named === undefined ? podCidrs.some((range) => cidrContains(parseCidr(range), goal.ip)) : name === named,
-  );
+  const wanted = others.find((one) => (named === undefined ? hasPod(one, goal.ip) : one.name === named));
   return wanted && strayedFrom(wanted, goal, asked.knowledge, way, node);
 }
 
@@ -102,7 +100,7 @@ export function strayedFrom(
     const remedy = [`ip route get ${to}`];
     return { finding: { code: 'no-peer-route', text, remedy }, isLost: false, through: owner.name };
   }
-  const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
+  const isItsOwnEnd = gateway !== undefined && hasPod(wanted, gateway);
   const remedy = [`bridge fdb show dev ${shellWord(link.name)}`];
   return {
     finding: { code: 'overlay-blocked', text, remedy },

@@ -1,15 +1,7 @@
-import {
-  cidrContains,
-  formatIp,
-  type IpAddress,
-  type IpFamily,
-  isLoopback,
-  parseCidr,
-  parseIp,
-} from '../../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, isLoopback, parseIp } from '../../../core/index.ts';
 import type { RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_BROADCAST } from '../../../netlink/uapi/index.ts';
-import type { Knowledge, KnownNode } from '../../knowledge/index.ts';
+import { hasPod, type Knowledge, type KnownNode } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 import { homeOfClient, tellServedElsewhere } from '../arrival.ts';
@@ -254,10 +246,6 @@ function outsideClient(
   return { kind: 'outside', ip, link: { index: link.index, name: link.name } };
 }
 
-function nodeOfPod(ip: IpAddress, { others }: Knowledge): KnownNode | undefined {
-  return others.find(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), ip)));
-}
-
 /**
  * The node by whose address a pod of it is seen here, if that masquerades what goes to addresses of nodes, as agents with --routes do in
  * most modes. Undefined: the client is none, or asks for something else.
@@ -273,6 +261,10 @@ export function maskOf(
   if (!home || !address) return undefined;
   const text = `${home.name} decides whether ${formatIp(ip)} is seen here by its own address or as ${formatIp(address)} (masquerading)`;
   return { address, text };
+}
+
+function nodeOfPod(ip: IpAddress, { others }: Knowledge): KnownNode | undefined {
+  return others.find((one) => hasPod(one, ip));
 }
 
 /** The way of answers to a pod of another node: whether they arrive by one that is not ours is not known here. */

@@ -1,6 +1,7 @@
-import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr, shellWord } from '../../../core/index.ts';
+import { formatCidr, formatIp, type IpAddress, shellWord } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_ANYCAST, RTN_BROADCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import { hasPod } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { showingNoRoute } from '../commands.ts';
@@ -135,7 +136,7 @@ function isPodElsewhere(asked: Asked, goal: Goal): boolean {
   if ([node, ...others].some(({ addresses }) => addresses.includes(text))) return false;
   const home = nodeOf(asked, goal);
   if (home !== undefined) return home !== node.name;
-  return others.some(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), goal.ip)));
+  return others.some((one) => hasPod(one, goal.ip));
 }
 
 /** A pod of this node whose pair is not where its packets are sent. */
