@@ -79,7 +79,7 @@ export { NODE_PATHS } from './node-paths.ts';
 export { Pace, type PaceOptions, REPAIRS } from './pace.ts';
 export { readGivenFile } from './read-file.ts';
 export { type Removal, Removals } from './removals.ts';
-export { compareText, insertSorted, lowerBound, type Order, removeSorted, sameTexts } from './sorted.ts';
+export { compareText, insertSorted, lowerBound, type Order, removeSorted, sameTexts, trimmed } from './sorted.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';
 export { durationText } from './words/duration.ts';
 export { editDistance, nearestWord } from './words/edit-distance.ts';

@@ -45,3 +45,11 @@ export function compareText(a: string, b: string): number {
 export function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index]);
 }
+
+/**
+ * A copy of a list that has been filled by `push`, without room to spare: V8 makes room for half as many again and sixteen more, and a
+ * copy has as many slots as it has items. For lists that are kept by the hundred thousand.
+ */
+export function trimmed<T>(list: readonly T[]): T[] {
+  return [...list];
+}

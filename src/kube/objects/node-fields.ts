@@ -1,4 +1,4 @@
-import { type Cidr, type IpAddress, type IpFamily, tryParseCidr, tryParseIp } from '../../core/index.ts';
+import { type Cidr, type IpAddress, type IpFamily, trimmed, tryParseCidr, tryParseIp } from '../../core/index.ts';
 import type { Node } from './types.ts';
 
 // What several parts read of a Node. What cannot be read is left out.
@@ -10,15 +10,12 @@ export function podCidrTexts({ spec }: Node): readonly string[] {
 
 /** The ranges of the node's pods in one family. */
 export function podRangesOf(node: Node, family: IpFamily): Cidr[] {
-  let ranges: Cidr[] = [];
+  const ranges: Cidr[] = [];
   for (const text of podCidrTexts(node)) {
     const range = mayBeOf(text, family) ? tryParseCidr(text) : undefined;
-    if (range?.address.family !== family) continue;
-    // A list that grows gets room for sixteen more, of each of thousands of nodes that have one.
-    if (ranges.length === 0) ranges = [range];
-    else ranges.push(range);
+    if (range?.address.family === family) ranges.push(range);
   }
-  return ranges;
+  return trimmed(ranges);
 }
 
 /** The first InternalIP of a family. */

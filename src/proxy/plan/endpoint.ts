@@ -1,4 +1,12 @@
-import { compareText, formatIp, type IpAddress, type IpFamily, type Steps, tryParseIp } from '../../core/index.ts';
+import {
+  compareText,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type Steps,
+  trimmed,
+  tryParseIp,
+} from '../../core/index.ts';
 import type { EndpointSlice, Protocol, SliceEndpoint } from '../../kube/index.ts';
 import { specialRefusal } from './bounds/address-rules.ts';
 import { Findings, type Restriction } from './bounds/findings.ts';
@@ -191,8 +199,7 @@ function addEndpoints(
 /** Sorted by key, which for addresses is the order of bytes that kube-proxy sorts by; of those with the same key the best one, and of equally good ones the first. */
 function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
   endpoints.sort((a, b) => compareText(a.key, b.key));
-  // A copy has no room to spare; a list that grew has some for seventeen.
-  if (endpoints.every(({ key }, index) => index === 0 || endpoints[index - 1]!.key !== key)) return [...endpoints];
+  if (endpoints.every(({ key }, index) => index === 0 || endpoints[index - 1]!.key !== key)) return trimmed(endpoints);
   const once: Endpoint[] = [];
   for (const endpoint of endpoints) {
     const last = once.at(-1);

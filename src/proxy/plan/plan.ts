@@ -1,4 +1,4 @@
-import type { IpFamily, Steps } from '../../core/index.ts';
+import { type IpFamily, type Steps, trimmed } from '../../core/index.ts';
 import type { EndpointSlice, Service } from '../../kube/index.ts';
 import type { DestinationOwners } from './bounds/destination-owners.ts';
 import type { Restriction } from './bounds/findings.ts';
@@ -76,8 +76,7 @@ export function* planPorts(
   }
   const problems = [...asked.problems, ...(owned?.problems ?? []), ...endpoints.problems];
   return {
-    // A copy has no room to spare; a list that grew has some for seventeen.
-    ports: [...ports],
+    ports: trimmed(ports),
     problems: problems.length > 0 ? problems : NO_PROBLEMS,
     // Each of them is told among the problems.
     ...(problems.length > 0 &&

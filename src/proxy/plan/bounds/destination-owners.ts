@@ -5,6 +5,7 @@ import {
   type IpAddress,
   insertSorted,
   removeSorted,
+  trimmed,
 } from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
 import { type ServicePort, type ServicePorts, withPolicyInUse } from '../service-port.ts';
@@ -64,8 +65,7 @@ export function claimsOf({ ports, withheldVips }: ServicePorts, createdAt: numbe
     for (const ip of externalIps) claim('externalIp', addressPort(ip, port, protocol));
     if (nodePort !== 0) claim('nodePort', nodePortText(nodePort, protocol));
   }
-  // A copy has no room to spare; a list that grew has some for seventeen.
-  return [...claims];
+  return trimmed(claims);
 }
 
 /** The order of those who claim one destination; the first one has it. Total: no two claims are equal. */
