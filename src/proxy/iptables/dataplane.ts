@@ -4,6 +4,7 @@ import {
   type Blame,
   type Commit,
   type Dataplane,
+  type LeftOut,
   LeftOutPorts,
   type NodePlan,
   type Plan,
@@ -26,7 +27,7 @@ import {
 import { cleanupIptables } from './cleanup.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
 import { Layout } from './layout.ts';
-import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
+import { isRefusal, refusedByName, refusedByTrial } from './refused.ts';
 import { planChanges, planTakeover, type TableChanges } from './transaction.ts';
 import { findDrift } from './verify.ts';
 

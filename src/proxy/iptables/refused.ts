@@ -1,5 +1,5 @@
 import { NodeplaneError } from '../../core/index.ts';
-import { bisect, type LeftOutPort } from '../index.ts';
+import { bisect, type LeftOut, type LeftOutPort } from '../index.ts';
 import { type IptablesTool, TABLES, type Table } from '../rules/index.ts';
 import type { CompiledPort } from './compile.ts';
 import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
@@ -9,9 +9,6 @@ import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
 
 /** Service ports by key. */
 export type CompiledPorts = ReadonlyMap<string, CompiledPort>;
-
-/** Service ports to leave out, by key. */
-export type LeftOut = ReadonlyMap<string, LeftOutPort>;
 
 /** The ports a failed restore complains about by name of a line, and what it says; none when the line is nobody's. */
 export function refusedByName(error: unknown, ports: CompiledPorts): Map<string, LeftOutPort> {

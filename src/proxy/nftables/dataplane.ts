@@ -22,6 +22,7 @@ import { ForeignWatch, type WatchNftables } from '../../nft/index.ts';
 import {
   type Commit,
   type Dataplane,
+  type LeftOut,
   LeftOutPorts,
   type NodePlan,
   type Plan,
@@ -39,7 +40,7 @@ import { type KernelState, readKernelState, slotHints } from './diff/kernel-stat
 import { Layout } from './diff/layout.ts';
 import { createAll, reconcile } from './diff/reconcile.ts';
 import { oneAtATime } from './one-at-a-time.ts';
-import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
+import { isRefusal, refusedByName, refusedByTrial } from './refused.ts';
 
 /** How to make an NftablesDataplane. */
 export interface NftablesDataplaneOptions {

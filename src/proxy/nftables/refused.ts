@@ -7,7 +7,7 @@ import {
   type NftRuleset,
   nftFamily,
 } from '../../netlink/nftables/index.ts';
-import { bisect, type LeftOutPort, type Plan } from '../index.ts';
+import { bisect, type LeftOut, type LeftOutPort, type Plan } from '../index.ts';
 import type { CompiledPort } from './compile/compile.ts';
 import { type TablePlace, toChanges } from './diff/changes.ts';
 import { Layout } from './diff/layout.ts';
@@ -15,9 +15,6 @@ import { createAll } from './diff/reconcile.ts';
 
 // Which Service port is to blame when the kernel refuses a transaction: one bad Service must not keep the others from
 // being programmed.
-
-/** Service ports to leave out, by key. */
-export type LeftOut = ReadonlyMap<string, LeftOutPort>;
 
 /** Errors that say nothing about what was asked. */
 const NOBODYS_FAULT: ReadonlySet<string> = new Set(['EPERM', 'ENOMEM', 'ENOBUFS', 'EINTR', 'EAGAIN']);

@@ -10,8 +10,7 @@ export const MASQUERADE = '-j MASQUERADE --random-fully';
 /**
  * The target that tells a client at once that nobody serves: TCP by a reset, other protocols by ICMP port unreachable.
  *
- * Not ICMP for TCP too, as kube-proxy does: Linux sends one client six ICMP errors at once and then one a second
- * (icmp_ratelimit), so of many refused connections most would wait for their SYN to be repeated.
+ * Not ICMP for TCP too, as kube-proxy does, for the reason that src/nft/rejections.ts gives.
  *
  * @param protocol the rule matches no other: iptables takes a reset only where `-p tcp` is given
  */

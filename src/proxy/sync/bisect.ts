@@ -1,4 +1,5 @@
 import type { LeftOutPort } from './dataplane.ts';
+import type { LeftOut } from './left-out.ts';
 
 /** How long a search may go on. What is not tried until then is left out, and tried first at the next full sync. */
 export interface TrialBounds {
@@ -25,7 +26,7 @@ const UNTRIED = 'it is among ports the kernel refuses, and there was no time to 
  */
 export async function bisect(
   suspects: readonly string[],
-  before: ReadonlyMap<string, LeftOutPort>,
+  before: LeftOut,
   nameOf: (key: string) => string,
   refuses: (group: readonly string[]) => Promise<string | undefined>,
   bounds: TrialBounds = BOUNDS,

@@ -2,14 +2,17 @@ import { compareText, type Drift } from '../../core/index.ts';
 import type { PlanDelta } from '../plan/index.ts';
 import type { LeftOutPort } from './dataplane.ts';
 
+/** Service ports to leave out, by key. */
+export type LeftOut = ReadonlyMap<string, LeftOutPort>;
+
 /** How a mode finds the Service ports a refusal is about. */
 export interface Blame {
   /** Whether the kernel, or the program that talks to it, objected to what it was given, rather than could not work at all. */
   readonly isRefusal: (error: unknown) => boolean;
   /** The ports of which the error names an object, by key; none when it names nobody's. */
-  readonly named: (error: unknown) => ReadonlyMap<string, LeftOutPort>;
+  readonly named: (error: unknown) => LeftOut;
   /** The ports that are refused when they are tried out (`bisect`), by key; none when it is not the ports. */
-  readonly tryOut: () => Promise<ReadonlyMap<string, LeftOutPort>>;
+  readonly tryOut: () => Promise<LeftOut>;
 }
 
 /** Attempts that may be refused with a port that the error names; each is a whole commit. Then the ports are tried out. */
@@ -41,7 +44,7 @@ export class LeftOutPorts {
    *
    * @returns what was left out until now, by key, for `bisect`
    */
-  forgetAll(): ReadonlyMap<string, LeftOutPort> {
+  forgetAll(): LeftOut {
     const before = new Map(this.#ports);
     this.#ports.clear();
     return before;
@@ -89,7 +92,7 @@ export class LeftOutPorts {
     if (!isRefusal(error) || !this.#addAll(await tryOut())) throw error;
   }
 
-  #addAll(found: ReadonlyMap<string, LeftOutPort>): boolean {
+  #addAll(found: LeftOut): boolean {
     for (const port of found.values()) this.add(port);
     return found.size > 0;
   }
