@@ -1,5 +1,4 @@
-import type { Clock, Timer } from '../core/index.ts';
-import { attempt, Pace, REPAIRS } from '../core/index.ts';
+import { attempt, type Clock, Pace, REPAIRS, type Timer } from '../core/index.ts';
 import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
 
 /** Opens the kernel's stream of changes; `close` ends it. Of what this process changes the generations alone need be told. */

@@ -1,5 +1,4 @@
-import type { IptablesVariant } from '../../src/proxy/rules/index.ts';
-import { targetOf } from '../../src/proxy/rules/index.ts';
+import { type IptablesVariant, targetOf } from '../../src/proxy/rules/index.ts';
 
 /** One chain: built in when it has a policy. */
 export interface FakeChain {

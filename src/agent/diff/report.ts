@@ -1,5 +1,4 @@
-import type { ComparedPart, Drift } from '../../core/index.ts';
-import { errorText } from '../../core/index.ts';
+import { type ComparedPart, type Drift, errorText } from '../../core/index.ts';
 
 /** What the JSON is of. Fields may be added to it; the number changes when one goes or means something else. */
 export const DIFF_SCHEMA = 'nodeplane/diff/v1';

@@ -1,8 +1,7 @@
 import { type ComparedPart, type Drift, errorText, ifPresent, NodeplaneError } from '../../core/index.ts';
 import { readSysctl, writeSysctl } from '../../sys/index.ts';
 import { sysctlDrift } from './conntrack/sysctl-drift.ts';
-import type { ConntrackSettings } from './conntrack/sysctls.ts';
-import { applyConntrackSettings, conntrackDrift } from './conntrack/sysctls.ts';
+import { applyConntrackSettings, type ConntrackSettings, conntrackDrift } from './conntrack/sysctls.ts';
 
 /**
  * The sysctls of the node that the agent set when it began: limits and timeouts of connection tracking, and what the mode needs. Nobody

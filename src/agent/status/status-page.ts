@@ -1,6 +1,5 @@
 import { inSlices, type Steps } from '../../core/index.ts';
-import type { HttpAnswer, HttpRequest } from '../http/http-listener.ts';
-import { textAnswer } from '../http/http-listener.ts';
+import { type HttpAnswer, type HttpRequest, textAnswer } from '../http/http-listener.ts';
 import type { Pages } from '../http/http-server.ts';
 import { toLocal } from '../http/local-clients.ts';
 import type { ServiceView } from './collect/service-index.ts';

@@ -1,5 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
-import { ifPresent } from '../../core/index.ts';
+import { type IpFamily, ifPresent } from '../../core/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { enableForwarding, FORWARDING, isForwarding, writeSysctlIfPresent } from '../link/sysctls.ts';
 import { type Difference, type Finding, findingsOf } from './finding.ts';

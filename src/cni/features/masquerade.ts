@@ -1,5 +1,4 @@
-import type { IpAddress } from '../../core/index.ts';
-import { isNotFound } from '../../core/index.ts';
+import { type IpAddress, isNotFound } from '../../core/index.ts';
 import type { NftElement, NftElements, NftReader } from '../../netlink/nftables/index.ts';
 import { tableRepairs } from '../../nft/index.ts';
 import { failpoint } from '../../sys/index.ts';

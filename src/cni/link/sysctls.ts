@@ -1,5 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
-import { ifPresent } from '../../core/index.ts';
+import { type IpFamily, ifPresent } from '../../core/index.ts';
 import { listSysctls, readSysctl, writeSysctl } from '../../sys/index.ts';
 
 /** Writes a sysctl unless this kernel has none of that name (it was built or booted without IPv6). True if it changed. */

@@ -1,5 +1,4 @@
-import type { IpAddress } from '../../core/index.ts';
-import { NodeplaneError } from '../../core/index.ts';
+import { type IpAddress, NodeplaneError } from '../../core/index.ts';
 import {
   formatCollected,
   type IpamConfig,

@@ -1,6 +1,12 @@
 import { addressBits } from '../../core/index.ts';
-import type { Expression, LoadExpression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
-import { hostOrder32, nftFamily } from '../../netlink/nftables/index.ts';
+import {
+  type Expression,
+  hostOrder32,
+  type LoadExpression,
+  type NftRule,
+  nftFamily,
+  type Verdict,
+} from '../../netlink/nftables/index.ts';
 import { refusalText } from '../../netlink/nftables/text/index.ts';
 import type { Choose } from '../choices.ts';
 import { applyTarget, holds, passes } from '../iptables/index.ts';

@@ -1,6 +1,5 @@
 import { readU32 } from '../../core/index.ts';
-import type { Expression } from '../../netlink/nftables/index.ts';
-import { hostOrder32 } from '../../netlink/nftables/index.ts';
+import { type Expression, hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import type { Registers } from './registers.ts';

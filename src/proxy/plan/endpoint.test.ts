@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeSlice } from '../../../test/fakes/service-objects.ts';
-import type { IpFamily } from '../../core/index.ts';
-import { atOnce } from '../../core/index.ts';
+import { atOnce, type IpFamily } from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
 import { type EndpointsWanted, endpointsOf } from './endpoint.ts';
 

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
 import { samplePlanner } from '../../../test/samples/sample-plan.ts';
-import type { IpFamily } from '../../core/index.ts';
-import { atOnce } from '../../core/index.ts';
+import { atOnce, type IpFamily } from '../../core/index.ts';
 import type { ServiceSpec, SliceEndpoint } from '../../kube/index.ts';
 import { planService } from './plan.ts';
 

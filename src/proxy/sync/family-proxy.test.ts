@@ -4,8 +4,7 @@ import { FamilyBench } from '../../../test/fakes/family-bench.ts';
 import { makeService } from '../../../test/fakes/service-objects.ts';
 import { samplePlanner } from '../../../test/samples/sample-plan.ts';
 import { BackgroundFailure, type IpAddress, parseIp } from '../../core/index.ts';
-import type { Plan, PlanDelta } from '../plan/index.ts';
-import { samePortPlan } from '../plan/index.ts';
+import { type Plan, type PlanDelta, samePortPlan } from '../plan/index.ts';
 import type { Change } from './changes.ts';
 
 const SERVICE: Change = { kind: 'service' };

@@ -10,8 +10,7 @@ import {
   tellFailure,
   yielder,
 } from '../../core/index.ts';
-import type { ExplainedPort } from '../plan/index.ts';
-import { API_SERVER_SERVICE, Planner, type PlanUpdate, sameNodePlan } from '../plan/index.ts';
+import { API_SERVER_SERVICE, type ExplainedPort, Planner, type PlanUpdate, sameNodePlan } from '../plan/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody } from './events.ts';

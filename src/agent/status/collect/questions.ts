@@ -1,8 +1,7 @@
 import { durationText, type IpFamily, shellWord } from '../../../core/index.ts';
 import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
 import { REMOVE_LEFT_ROUTES } from '../../left/left-routes.ts';
-import type { Problem, Question, QuestionId } from '../status.ts';
-import { QUESTIONS } from '../status.ts';
+import { type Problem, QUESTIONS, type Question, type QuestionId } from '../status.ts';
 import { byteText, countText, secondsText } from '../words.ts';
 import type { StatusFacts, WatchAge } from './facts.ts';
 

@@ -1,6 +1,5 @@
 import { durationText } from '../../../core/index.ts';
-import type { FamilySyncs, SyncPoint } from '../status.ts';
-import { STATUS_LIMITS } from '../status.ts';
+import { type FamilySyncs, STATUS_LIMITS, type SyncPoint } from '../status.ts';
 import { countText, secondsBetween, secondsText } from '../words.ts';
 import { type Html, html } from './html.ts';
 

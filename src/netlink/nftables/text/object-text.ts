@@ -1,5 +1,4 @@
-import type { KeyRange } from '../object/intervals.ts';
-import { intervalRanges } from '../object/intervals.ts';
+import { intervalRanges, type KeyRange } from '../object/intervals.ts';
 import type { BaseChain, NftElement, NftFamily, NftHook, NftSet, SetFlag } from '../object/model.ts';
 import { saysTypeof, typeofText } from '../object/typeof.ts';
 import { verdictText } from './rule-text.ts';

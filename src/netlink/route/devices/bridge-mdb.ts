@@ -1,5 +1,4 @@
-import type { IpAddress } from '../../../core/index.ts';
-import { ByteWriter } from '../../../core/index.ts';
+import { ByteWriter, type IpAddress } from '../../../core/index.ts';
 import { decodeIp } from '../../address-family.ts';
 import { readAttributes } from '../../attribute.ts';
 import type { NetlinkRequest } from '../../message.ts';

@@ -1,5 +1,4 @@
-import type { IpFamily } from '../../../core/index.ts';
-import { attempt } from '../../../core/index.ts';
+import { attempt, type IpFamily } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
 import { getLink } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';

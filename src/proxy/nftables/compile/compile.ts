@@ -1,6 +1,5 @@
 import type { Cidr, IpAddress, Steps } from '../../../core/index.ts';
-import type { Verdict as NftVerdict } from '../../../netlink/nftables/index.ts';
-import { goto, setMarkBits } from '../../../netlink/nftables/index.ts';
+import { goto, type Verdict as NftVerdict, setMarkBits } from '../../../netlink/nftables/index.ts';
 import { isLocalAddress } from '../../../nft/index.ts';
 import type { Endpoint, NodePlan, PortClaim, ServicePortPlan, Verdict } from '../../index.ts';
 import { stickyChain } from './balance.ts';

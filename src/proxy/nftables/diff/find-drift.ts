@@ -1,5 +1,4 @@
-import type { IpFamily } from '../../../core/index.ts';
-import { type Drift, driftLines, type Steps } from '../../../core/index.ts';
+import { type Drift, driftLines, type IpFamily, type Steps } from '../../../core/index.ts';
 import { type NftChain, type NftElement, type NftFamily, nftFamily } from '../../../netlink/nftables/index.ts';
 import { baseText, elementTexts, ruleText, setBody } from '../../../netlink/nftables/text/index.ts';
 import { sameBase } from '../../../nft/index.ts';
