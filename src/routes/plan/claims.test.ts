@@ -44,6 +44,16 @@ describe('claims', () => {
     expect(claims.refusalOf(young)).toBeUndefined();
   });
 
+  it('of two that are as old go by the name', () => {
+    const claims = new Claims();
+    const [a, b] = [claimant('a', 1, '10.1.0.0/16'), claimant('b', 1, '10.1.0.0/16')];
+    claims.set(b);
+    claims.set(a);
+    expect(claims.refusalOf(b)).toBe(
+      'its pod CIDR 10.1.0.0/16 is also that of Node "a", which is as old and comes first by name',
+    );
+  });
+
   it('of somebody refused stand in nobody’s way', () => {
     const claims = new Claims();
     const oldest = claimant('a', 1, '10.1.0.0/24');

@@ -101,7 +101,8 @@ export class Claims {
       for (const { what, owner } of this.#held.overlapping(span)) {
         if (bySeniority(owner!, claimant) < 0) {
           const relation = span.what === what ? 'is also that' : `overlaps the ${what}`;
-          const reason = `its ${span.what} ${relation} of Node "${owner!.node}", which is older`;
+          const why = owner!.createdAt < claimant.createdAt ? 'is older' : 'is as old and comes first by name';
+          const reason = `its ${span.what} ${relation} of Node "${owner!.node}", which ${why}`;
           this.#refusals.set(claimant, { reason, owner });
           this.#waitersOf(owner!).add(claimant);
           return NOBODY;
