@@ -13,7 +13,7 @@ import { isOurs, placeOf, showing } from '../place.ts';
 import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray, markedWith } from '../routes/astray.ts';
-import { sameWay } from '../routes/back.ts';
+import { otherWay } from '../routes/back.ts';
 import { type Doing, keepsOut, marks, showingThose, translates } from '../rules/doing.ts';
 import { repairing } from '../rules/drift.ts';
 import { originOf as clientOrigin } from '../rules/first-packet.ts';
@@ -141,12 +141,11 @@ function lookAtAnswers(
   const answers = { code: 'way-back', who, to: client.ip } as const;
   const flow = flowOf(target, { sourcePort: goal.port });
   const astray = (walk: Walk) => {
-    if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
-    const found = markedAstray(answers, walk, receiver, asked, node);
+    const found = markedAstray(answers, walk, receiver, asked, node) ?? byOtherUplink(asked, goal, walk, node);
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     if (isLost || !isBridged(asked, goal, pod, node))
-      return found ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node);
+      return certain(found) ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node) ?? found;
     return undefined;
   };
   const wanted = { source: target.ip, destination: client.ip };
@@ -162,17 +161,18 @@ function mayPassBy({ client }: Asked, goal: Goal, node: NodeView): boolean {
   return client.kind !== 'node' && originOf(goal, node) !== 'this host' && node.hasFlowTables;
 }
 
-/** Whether answers to a client outside leave by the way of all else, by the mark they have. */
-function lookAtUplink(asked: Asked, goal: Goal, walk: Walk, node: NodeView, report: Report): void {
-  const { client, target } = asked;
-  if (walk.end.kind !== 'sent' || !node.hasPolicyRules(target.family)) return;
+/** What is said of answers to a client outside that do not leave by the way of all else, by the mark they have; see `otherWay`. */
+function byOtherUplink({ client, target }: Asked, goal: Goal, walk: Walk, node: NodeView): ReturnType<typeof otherWay> {
+  if (client.kind !== 'outside' || walk.end.kind !== 'sent' || !node.hasPolicyRules(target.family)) return undefined;
   const origin = originOf(goal, node);
   const inInterface = typeof origin === 'object' ? origin.index : undefined;
   const flow = flowOf(target, { sourcePort: goal.port });
   const mark = markOf(walk) || undefined;
   const way = node.route({ destination: client.ip, source: goal.ip, inInterface, mark, flow });
-  if (way.kind === 'route') sameWay(asked, goal, way.route, node, report);
+  return way.kind === 'route' ? otherWay(client.ip, way.route, node) : undefined;
 }
+
+const certain = (astray: Finding | string | undefined) => (typeof astray === 'object' ? astray : undefined);
 
 /** Packets, and the mark with which routes were asked about them (lookAtRoutes); undefined: none. */
 interface Marked extends LaterPackets {
@@ -227,8 +227,8 @@ interface Later {
   readonly untracked: ReturnType<typeof untrackedByIpvs>;
   /** Whether what this node has seen of the flow may lead them past rules. */
   readonly isPassedBy: () => boolean;
-  /** What is said of a way that ends beside whom the packet is for. */
-  readonly astray: (walk: Walk) => Finding | undefined;
+  /** What is said of a way that ends beside whom the packet is for, in words where it may. */
+  readonly astray: (walk: Walk) => Finding | string | undefined;
 }
 
 /** What becomes of packets that belong to a flow: they may be dropped, and those that are not tracked are not translated. */
@@ -242,7 +242,7 @@ function lookAtEnds(
 ): void {
   // What IPVS changes it changes back by connections of its own.
   const isTranslated = byIpvs ? masqueraded === true : Object.keys(translated).length > 0;
-  const wrong = (walk: Walk): Finding | undefined => {
+  const wrong = (walk: Walk): Finding | string | undefined => {
     const { end, steps, packet } = walk;
     const finding = (found: CauseCode, text: string, does: Doing) => ({
       code: found,
@@ -270,18 +270,19 @@ function lookAtEnds(
     if (!byIpvs && settled.some((which) => isAnother(packet.ends[which], wanted[which])))
       return finding(code, `${who} are translated, but not as the connection is`, translates);
     const found = astray(walk);
-    return found && finding(found.code, found.text, marks);
+    return typeof found === 'object' ? finding(found.code, found.text, marks) : found;
   };
   const ways = branches.map(({ result, choices }) => ({
     end: result.end,
     choices,
     found: result.end.kind === 'cannot tell' ? undefined : wrong(result),
   }));
-  const isEach = ways.every(({ found }) => found);
+  const isEach = ways.every(({ found }) => typeof found === 'object');
   for (const { end, choices, found } of ways) {
     if (end.kind === 'cannot tell') report.cannotTell(stage, `the way of ${who} through the rules: ${end.about}`);
     if (!found) continue;
-    if (isPassedBy()) {
+    if (typeof found === 'string') report.cannotTellEndpoint(stage, address, found);
+    else if (isPassedBy()) {
       report.cannotTell(stage, `it may be that ${found.text}, unless a flow table (flowtable) takes them past rules`);
     } else if (isEach) report.failEndpoint(stage, address, found);
     // Where each packet counts, one in N is not one connection in N: what is sent anew counts as well.

@@ -126,9 +126,10 @@ function lookAtWayBackBy(
   }
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
-  const astray = ledAstray(answers, { mark, outInterface: back.outInterface }, receiver, asked, node);
-  if (astray) report.failEndpoint('route', address, astray);
-  else if (client.kind === 'outside') sameWay(asked, goal, back, node, report);
+  const astray =
+    ledAstray(answers, { mark, outInterface: back.outInterface }, receiver, asked, node) ??
+    (client.kind === 'outside' ? otherWay(client.ip, back, node) : undefined);
+  tellAstray(astray, address, report);
   const detour = receiver && detourOf(back, client.ip);
   if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
 }
@@ -165,9 +166,15 @@ function lookAtOwnAnswers(asked: Asked, goal: Goal, node: NodeView, report: Repo
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who: `answers of ${formatIp(goal.ip)}`, to } as const;
   const outInterface = answer.kind === 'route' ? answer.route.outInterface : undefined;
-  const astray = ledAstray(answers, { mark, outInterface }, receiver, asked, node);
-  if (astray) report.failEndpoint('route', goal.address, astray);
-  else if (client.kind === 'outside' && answer.kind === 'route') sameWay(asked, goal, answer.route, node, report);
+  const astray =
+    ledAstray(answers, { mark, outInterface }, receiver, asked, node) ??
+    (client.kind === 'outside' && answer.kind === 'route' ? otherWay(client.ip, answer.route, node) : undefined);
+  tellAstray(astray, goal.address, report);
+}
+
+function tellAstray(astray: Finding | string | undefined, address: string, report: Report): void {
+  if (typeof astray === 'string') report.cannotTellEndpoint('route', address, astray);
+  else if (astray) report.failEndpoint('route', address, astray);
 }
 
 /** The mark that rules give answers before they are routed, where policy rules may ask for it; none: undefined. */
@@ -185,32 +192,28 @@ function markOfAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report)
 }
 
 /**
- * Answers that leave by another link or next hop than others to the client (several uplinks), or by somebody else although it is on a
- * link of this node: whether they get there, nobody here knows.
+ * What is said of answers that leave by another link or next hop than others to the client (several uplinks), or by somebody else although
+ * it is on a link of this node. In words where nobody here knows whether they get there; undefined: they leave as others do.
  */
-export function sameWay({ client }: Asked, { address }: Goal, answers: Route, node: NodeView, report: Report) {
+export function otherWay(to: IpAddress, answers: Route, node: NodeView): Finding | string | undefined {
   const { outInterface, gateway } = answers;
-  if (outInterface === LOOPBACK_IFINDEX) {
-    const text = `answers to ${formatIp(client.ip)} go by lo, where nobody else is`;
-    report.failEndpoint('route', address, { code: 'way-back', text, remedy: [`ip route get ${formatIp(client.ip)}`] });
-    return;
-  }
-  const detour = detourOnLink(answers, client.ip, node);
-  if (detour !== undefined) {
-    const text = `answers to ${formatIp(client.ip)}, which is on a link of this node, ${detour}`;
-    report.cannotTellEndpoint('route', address, text);
-    return;
-  }
-  const plain = node.route({ destination: client.ip });
-  if (plain.kind === 'refused') return;
+  const text = `answers to ${formatIp(to)}`;
+  if (outInterface === LOOPBACK_IFINDEX)
+    return {
+      code: 'way-back',
+      text: `${text} go by lo, where nobody else is`,
+      remedy: [`ip route get ${formatIp(to)}`],
+    };
+  const detour = detourOnLink(answers, to, node);
+  if (detour !== undefined) return `${text}, which is on a link of this node, ${detour}`;
+  const plain = node.route({ destination: to });
+  if (plain.kind === 'refused') return undefined;
   const { route } = plain;
   const isSame = gateway && route.gateway ? ipEquals(gateway, route.gateway) : gateway === route.gateway;
-  if (isSame && outInterface === route.outInterface) return;
-  if (goBySeveral(answers, client.ip, node)) return;
+  if ((isSame && outInterface === route.outInterface) || goBySeveral(answers, to, node)) return undefined;
   const by = node.link(outInterface)?.name ?? `link ${outInterface}`;
   const via = gateway ? `${formatIp(gateway)} on ${by}` : by;
-  const text = `answers to ${formatIp(client.ip)} go by ${via}, and what else is sent there does not`;
-  report.cannotTellEndpoint('route', address, `${text}: whether they arrive was not looked at`);
+  return `${text} go by ${via}, and what else is sent there does not: whether they arrive was not looked at`;
 }
 
 /** Whether it is the same route with several next hops, of which each flow takes one. */
