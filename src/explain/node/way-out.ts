@@ -49,6 +49,8 @@ export interface WayFacts {
 
 /** All bytes zero: where a VXLAN device sends what has no entry of its own. */
 const DEFAULT_ENTRY = '000000000000';
+/** A neighbour that did not answer so lately is taken to be gone. */
+const LATELY_SECONDS = 5;
 /** UDP port of VXLAN where the device does not say. */
 const VXLAN_PORT = 8472;
 
@@ -91,10 +93,10 @@ function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan
     broken: { what: 'tunnel', text, show },
   });
   const entry = neighbourOf(link, hop, facts);
-  if (entry && (entry.state & NUD_FAILED) !== 0) return lost(`${link.name} has no neighbour ${formatIp(hop)} (FAILED)`);
+  if (hasFailed(entry) === 'lately') return lost(`${link.name} has no neighbour ${formatIp(hop)} (FAILED)`);
   // It would be asked for by a broadcast through the tunnel: nothing is known before.
   if (!entry || entry.lladdr.length === 0) {
-    const state = `no neighbour ${formatIp(hop)} yet`;
+    const state = hasFailed(entry) ? failedBefore(entry!, hop, link) : `no neighbour ${formatIp(hop)} yet`;
     return { kind: 'vxlan', next: undefined, outer: undefined, state, broken: undefined };
   }
   const mac = Buffer.from(entry.lladdr).toString('hex');
@@ -167,7 +169,9 @@ function whyDown(link: Link): Broken | undefined {
 function onLink(link: Link, hop: IpAddress, facts: WayFacts, of = ''): Pick<WayOut, 'state' | 'broken' | 'unresolved'> {
   const text = formatIp(hop);
   const entry = neighbourOf(link, hop, facts);
-  if (entry && (entry.state & NUD_FAILED) !== 0) {
+  const failed = hasFailed(entry);
+  if (failed === 'before') return { state: failedBefore(entry!, hop, link), broken: undefined, unresolved: false };
+  if (failed) {
     const broken: Broken = {
       what: 'neighbour',
       text: `nobody answers for ${text} on ${link.name}${of} (neighbour FAILED)`,
@@ -179,6 +183,19 @@ function onLink(link: Link, hop: IpAddress, facts: WayFacts, of = ''): Pick<WayO
   const isKnown = entry !== undefined && entry.lladdr.length > 0 && !unresolved;
   const state = isKnown ? `${text} answers on ${link.name}` : `${text} was not asked for lately`;
   return { state, broken: undefined, unresolved };
+}
+
+/**
+ * Whether nobody answered for a neighbour when this node asked last. That one is asked for anew by the next packet (__neigh_event_send,
+ * net/core/neighbour.c): what was so lately is taken to be so still, what was so before is not.
+ */
+function hasFailed(entry: Neighbour | undefined): 'lately' | 'before' | undefined {
+  if (!entry || (entry.state & NUD_FAILED) === 0) return undefined;
+  return (entry.changedSecondsAgo ?? 0) < LATELY_SECONDS ? 'lately' : 'before';
+}
+
+function failedBefore({ changedSecondsAgo = 0 }: Neighbour, hop: IpAddress, { name }: Link): string {
+  return `nobody answered for ${formatIp(hop)} on ${name} when asked ${Math.floor(changedSecondsAgo)} s ago`;
 }
 
 function neighbourOf(link: Link, ip: IpAddress, { neighbours }: WayFacts): Neighbour | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { capturedHex, capturedPayload, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { parseIp } from '../../core/index.ts';
-import { NTF_MASTER, NTF_PROXY, NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE } from '../uapi/neighbour.ts';
+import { NTF_MASTER, NTF_PROXY, NUD_FAILED, NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE } from '../uapi/neighbour.ts';
 import { decodeNeighbour, deleteNeighbour, type NeighbourSpec, neighbourListing, newNeighbour } from './neighbour.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` where cni0 has index 4, the port
@@ -95,6 +95,15 @@ describe('decodeNeighbour', () => {
       vlan: undefined,
       unknown: [],
     });
+  });
+
+  it('says how long ago it changed', () => {
+    // By hand: nda_cacheinfo{ndm_confirmed 900, ndm_used 800, ndm_updated 650, ndm_refcnt 1}, in hundredths of a second.
+    const payload = Buffer.from(
+      '020000000400000020000001' + '08000100' + '0a010009' + '14000300' + '84030000200300008a02000001000000',
+      'hex',
+    );
+    expect(decodeNeighbour(payload)).toMatchObject({ state: NUD_FAILED, changedSecondsAgo: 6.5 });
   });
 
   it('refuses a tunnel end of 5 bytes', () => {

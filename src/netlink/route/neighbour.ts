@@ -5,12 +5,15 @@ import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
-import { NDA, NTF_PROXY, NTF_SELF, NUD_PERMANENT, ndmsg } from '../uapi/neighbour.ts';
+import { NDA, NTF_PROXY, NTF_SELF, NUD_PERMANENT, ndaCacheinfo, ndmsg } from '../uapi/neighbour.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
 import { AF_BRIDGE, AF_UNSPEC, RTM_DELNEIGH, RTM_GETNEIGH, RTM_NEWNEIGH } from '../uapi/rtnetlink.ts';
 
 /** Whose table an entry is in: ARP, neighbour discovery, or the forwarding database (FDB) of a bridge or VXLAN device. */
 export type NeighbourFamily = IpFamily | 'bridge';
+
+/** Ticks of a second, as the kernel counts them for programs. */
+const USER_HZ = 100;
 
 /** A neighbour or FDB entry as the kernel describes it. */
 export interface Neighbour {
@@ -25,6 +28,8 @@ export interface Neighbour {
   readonly state: number;
   /** NTF_*. */
   readonly flags: number;
+  /** How long ago its state or MAC address changed, in seconds; undefined: the kernel does not say. */
+  readonly changedSecondsAgo: number | undefined;
   /** Index of the bridge an FDB entry belongs to; 0 for none. */
   readonly master: number;
   readonly vlan: number | undefined;
@@ -136,7 +141,7 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour {
   const family = neighbourFamilyOf(header.ndm_family);
   if (!family) throw decodeError('RTM_NEWNEIGH', `family ${header.ndm_family} is neither IPv4, IPv6 nor bridge`);
   const attributes = NDA.decode(payload, ndmsg.size);
-  const { NDA_DST: destination } = attributes;
+  const { NDA_DST: destination, NDA_CACHEINFO: times } = attributes;
   return {
     family,
     index: header.ndm_ifindex,
@@ -144,6 +149,7 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour {
     lladdr: attributes.NDA_LLADDR ?? new Uint8Array(),
     state: header.ndm_state,
     flags: header.ndm_flags,
+    changedSecondsAgo: times && ndaCacheinfo.decode(times).ndm_updated / USER_HZ,
     master: attributes.NDA_MASTER ?? 0,
     vlan: attributes.NDA_VLAN,
     port: attributes.NDA_PORT,

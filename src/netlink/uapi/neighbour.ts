@@ -24,12 +24,25 @@ export const ndmsg = struct('ndmsg', 12, {
 export const NDA = attributeSet('NDA', {
   NDA_DST: [1, 'bytes'],
   NDA_LLADDR: [2, 'bytes'],
+  NDA_CACHEINFO: [3, 'bytes'],
   NDA_VLAN: [5, 'u16'],
   NDA_PORT: [6, 'be16'],
   NDA_VNI: [7, 'u32'],
   NDA_IFINDEX: [8, 'u32'],
   NDA_MASTER: [9, 'u32'],
   NDA_NH_ID: [13, 'u32'],
+});
+
+/**
+ * struct nda_cacheinfo {
+ *   __u32 ndm_confirmed;   // ago, in ticks of USER_HZ
+ *   __u32 ndm_used;
+ *   __u32 ndm_updated;
+ *   __u32 ndm_refcnt;
+ * };
+ */
+export const ndaCacheinfo = struct('nda_cacheinfo', 16, {
+  ndm_updated: ['u32', 8],
 });
 
 export const NTF_SELF = 0x02;

@@ -321,6 +321,23 @@ describe('37 neighbour', () => {
     await faults.expectCode(VIP[family], client.ip(family), 'neighbour');
     expect(await reaches(family)).toBe(false);
   });
+  it.each(['IPv4', 'IPv6'] as const)('the other node was down, and is asked for anew (%s)', async (family) => {
+    const wire = world.lab.wire.namespace;
+    wire.run('ip', 'link', 'set', 'port50-2', 'down');
+    const mend = () => void wire.run('ip', 'link', 'set', 'port50-2', 'up');
+    faults.undo(mend);
+    node.namespace.run('ip', 'neigh', 'flush', 'dev', 'eth0');
+    expect(await reaches(family)).toBe(false);
+    await vi.waitFor(() => expectGivenUp(family), { timeout: patient(20_000), interval: 100 });
+    mend();
+    await new Promise((resolve) => setTimeout(resolve, 6000));
+    const isForgotten = node.namespace.run('ip', 'neigh', 'show', 'to', other.ip(family), 'dev', 'eth0') === '';
+    const { cause } = await faults.expectCode(VIP[family], client.ip(family), 'cannot-tell', { verdict: 'unknown' });
+    if (!isForgotten)
+      expect(cause).toMatch(new RegExp(`nobody answered for ${other.ip(family)} on eth0.* when asked \\d+ s ago`));
+    expect(await world.ask(VIP[family], client.ip(family), '--probe')).toMatchObject({ verdict: 'works' });
+    expect(await reaches(family)).toBe(true);
+  });
   it('works again when all is mended', async () => {
     node.namespace.run('ip', 'neigh', 'flush', 'dev', 'eth0');
     for (const family of ['IPv4', 'IPv6'] as const) {
