@@ -102,3 +102,53 @@ it('answers after the first that the node takes', async () => {
     expect(await answers(...WAYS[way])).toBe(false);
   }
 });
+
+const ACKS = 'tcp flags & (syn | ack) == ack';
+/** Nobody has the address. */
+const byNobody = (of: Host) => routeMarked('0x66', `${of.ip()} via 10.244.1.250 dev cni0`);
+
+it.each<[string, readonly Way[], () => void]>([
+  [
+    'packets after the first',
+    ['outside to NodePort', 'pod to Service', 'pod of another node to pod'],
+    () => marking(`${ACKS} meta mark set 0x66`),
+  ],
+  [
+    'those of a connection that is marked',
+    ['outside to NodePort'],
+    () => marking(`ct state new tcp dport ${NODE_PORT} ct mark set 0x66; meta mark set ct mark`),
+  ],
+])('another next hop on the same link: %s', async (_, ways, begin) => {
+  byNobody(web);
+  begin();
+  for (const way of ways) {
+    const answer = await ask(way);
+    expect(answer, answer.cause).toMatchObject({ verdict: 'unknown' });
+    expect(answer.cause).toContain('go by 10.244.1.250');
+    const [from, ip, port] = WAYS[way];
+    expect(await answers(from, ip, port)).toBe(false);
+  }
+});
+
+it('one of several next hops, where later packets do not have the mark of the first', async () => {
+  faults.ip('link add several type veth peer name nobody', 'link del several');
+  for (const end of ['several', 'nobody']) faults.ip(`link set ${end} up`, `link set ${end} down`);
+  faults.ip(`route add ${web.ip()} nexthop dev cni0 nexthop dev several`, `route del ${web.ip()}`);
+  for (const way of ['outside to NodePort', 'pod of another node to pod'] as const) {
+    const answer = await ask(way);
+    const [from, ip, port] = WAYS[way];
+    // The kernel takes one of them by both addresses, and tells which of the first packet's.
+    const really = (await answers(from, ip, port)) ? 'works' : 'fails';
+    expect(['unknown', really], answer.cause).toContain(answer.verdict);
+    expect(answer.cause).not.toContain('packets after the first, marked 0x0');
+  }
+});
+
+it('another next hop on the way to another node, which an attempt without data does not see', async () => {
+  routeMarked('0x66', `${far.ip()} via 192.168.50.250`);
+  marking(`${ACKS} meta mark set 0x66`);
+  const destination = withPort(far.ip(), TARGET);
+  const answer = await world.ask(destination, client.ip(), '--probe');
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown' });
+  expect(await answers(client, far.ip(), TARGET)).toBe(false);
+});

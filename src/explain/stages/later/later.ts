@@ -1,18 +1,15 @@
-import { formatIp, type IpAddress, ipFromBytes, readU32 } from '../../../core/index.ts';
-import type { RoutedFlow } from '../../../netlink/route/index.ts';
+import { formatIp, type IpAddress } from '../../../core/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { Branch } from '../../choices.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
-import type { Flow, Origin, Walk } from '../../walk/index.ts';
+import type { Flow, Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { refusedFrom } from '../here/refused-from.ts';
 import { isBridged, isSwitched } from '../links/bridge.ts';
 import { isOurs, placeOf, showing } from '../place.ts';
 import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
-import { type LaterPackets, ledAstray, markedWith } from '../routes/astray.ts';
 import { otherWay } from '../routes/back.ts';
 import { type Doing, keepsOut, marks, showingThose, translates } from '../rules/doing.ts';
 import { repairing } from '../rules/drift.ts';
@@ -21,6 +18,7 @@ import { byOwnPolicy } from '../rules/own-policy.ts';
 import { isKeptOut } from '../tracking/tracked.ts';
 import { lookAtBare } from './bare.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
+import { markedAstray, markedRefused, otherThanFirst } from './marked.ts';
 import { untrackedByIpvs } from './untracked.ts';
 
 // What comes of a connection after its first packet: answers, and what the client sends then.
@@ -111,13 +109,23 @@ function lookAtMissed(
 function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[], node: NodeView, report: Report): void {
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
-  const next = { code: 'no-peer-route', who, to: goal.ip } as const;
   // IPVS translates it behind its first route.
   const flow = flowOf(asked.target, { destinationPort: goal.byIpvs ? asked.target.port : goal.port });
+  const next = {
+    code: 'no-peer-route',
+    who,
+    to: goal.ip,
+    firstMark: goal.mark,
+    origin: clientOrigin(asked),
+    flow,
+    byIpvs: goal.byIpvs,
+  } as const;
   const astray = (walk: Walk) => {
     if (isSwitched(asked, goal, node)) return undefined;
-    const asOf = { ...next, firstMark: goal.mark };
-    return markedAstray(asOf, walk, pod, asked, node) ?? markedRefused(asOf, walk, clientOrigin(asked), flow, node);
+    const found = markedAstray(next, walk, pod, asked, node);
+    return (
+      certain(found) ?? markedRefused(next, walk, node) ?? found ?? (pod ? undefined : otherThanFirst(next, walk, node))
+    );
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -138,14 +146,15 @@ function lookAtAnswers(
   const { client, target } = asked;
   const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
-  const answers = { code: 'way-back', who, to: client.ip } as const;
   const flow = flowOf(target, { sourcePort: goal.port });
+  const origin = originOf(goal, node) ?? 'this host';
+  const answers = { code: 'way-back', who, to: client.ip, origin, flow, byIpvs: goal.byIpvs } as const;
   const astray = (walk: Walk) => {
     const found = markedAstray(answers, walk, receiver, asked, node) ?? byOtherUplink(asked, goal, walk, node);
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     if (isLost || !isBridged(asked, goal, pod, node))
-      return certain(found) ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node) ?? found;
+      return certain(found) ?? markedRefused(answers, walk, node) ?? found;
     return undefined;
   };
   const wanted = { source: target.ip, destination: client.ip };
@@ -173,47 +182,6 @@ function byOtherUplink({ client, target }: Asked, goal: Goal, walk: Walk, node: 
 }
 
 const certain = (astray: Finding | string | undefined) => (typeof astray === 'object' ? astray : undefined);
-
-/** Packets, and the mark with which routes were asked about them (lookAtRoutes); undefined: none. */
-interface Marked extends LaterPackets {
-  readonly firstMark?: number | undefined;
-}
-
-/** Where a mark, or the lack of one, leads packets that routes were not asked about. Undefined: to whom they are for. */
-function markedAstray(
-  packets: Marked,
-  walk: Walk,
-  pod: LocalPod | undefined,
-  asked: Asked,
-  node: NodeView,
-): Finding | undefined {
-  const { end } = walk;
-  const mark = markOf(walk);
-  if (isAskedFor(packets, mark) || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
-  return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
-}
-
-/** What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. */
-function markedRefused(
-  packets: Marked,
-  { arrived }: Walk,
-  origin: Origin,
-  flow: RoutedFlow | undefined,
-  node: NodeView,
-): Finding | undefined {
-  if (!arrived?.mark.isKnown || !arrived.source.isKnown || !arrived.destination.isKnown) return undefined;
-  const mark = readU32(arrived.mark.bytes, 0);
-  if (isAskedFor(packets, mark) || origin === 'this host') return undefined;
-  const { code, who } = packets;
-  const [from, to] = [ipFromBytes(arrived.source.bytes), ipFromBytes(arrived.destination.bytes)];
-  const inInterface = origin.index;
-  const answer = node.route({ destination: to, source: from, inInterface, mark, flow });
-  if (answer.kind === 'route') return undefined;
-  const refused = refusedFrom({ from, to, inInterface, mark, code }, answer.errno, node);
-  return { ...refused, text: `${markedWith(mark, who)} are lost: ${refused.text}` };
-}
-
-const isAskedFor = ({ firstMark = 0 }: Marked, mark: number) => mark === 0 && firstMark === 0;
 
 /** Packets that come after the first one, by either way. */
 interface Later {

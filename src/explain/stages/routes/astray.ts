@@ -64,9 +64,14 @@ function leadsTo({ outside, seenAs }: LocalPod, link: Link, { ip, service }: Ask
   return isPlugged && !(service && showsToRules(seenAs, ip, node));
 }
 
-/** Whose packets, with the mark they have: `this node, marked 0x4000,`. */
+/**
+ * Whose packets, with the mark they have: `this node, marked 0x4000,`.
+ *
+ * @param mark 0: none, where others of the connection have one
+ */
 export function markedWith(mark: number | undefined, who: string): string {
-  return mark === undefined ? who : `${who}, marked 0x${mark.toString(16)},`;
+  if (mark === undefined) return who;
+  return mark === 0 ? `${who}, without a mark,` : `${who}, marked 0x${mark.toString(16)},`;
 }
 
 /** Commands that show which policy rules there are, and which route packets to an address with the mark take. */
