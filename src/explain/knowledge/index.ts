@@ -1,5 +1,6 @@
 export {
   type DestinationKind,
+  type EndpointAddress,
   hasPod,
   KNOWLEDGE_SCHEMA,
   type Knowledge,

@@ -25,9 +25,12 @@ export interface KnownFamily {
   readonly drift: readonly string[];
 }
 
-export interface KnownEndpoint {
+export interface EndpointAddress {
   readonly ip: string;
   readonly port: number;
+}
+
+export interface KnownEndpoint extends EndpointAddress {
   /** Null: the slice does not say. */
   readonly node: string | null;
   readonly here: boolean;
@@ -60,9 +63,11 @@ export interface KnownPort {
   readonly externalVerdict: Verdict;
   /** The kernel refuses it. */
   readonly leftOut: string | null;
-  /** At most 1,000. */
+  /** At most 1,000: first those that this node uses by policy Local, then others in use, those of this node before all others. */
   readonly endpoints: readonly KnownEndpoint[];
   readonly endpointsTotal: number;
+  /** All others in use, by policy. */
+  readonly further: { readonly cluster: readonly EndpointAddress[]; readonly local: readonly EndpointAddress[] };
 }
 
 export interface KnownService {

@@ -24,6 +24,7 @@ import { findAddress, findNodePort, servicesWithEndpoint } from './find-address.
 import { findPod } from './find-pod.ts';
 import { whyHintsAreIgnored } from './hints.ts';
 import {
+  type EndpointAddress,
   KNOWLEDGE_SCHEMA,
   type Knowledge,
   type KnownDestination,
@@ -68,7 +69,7 @@ export interface KnowledgeSources {
   changedSecondsAgo(serviceName: string): number | null;
 }
 
-/** A Service has up to 20,000 endpoints; more than these make no better answer. */
+/** A Service has up to 20,000 endpoints; of more than these an answer takes the address alone. */
 const MOST_ENDPOINTS = 1000;
 /** Of those that have an address as an endpoint's. */
 const MOST_SERVICES = 3;
@@ -262,6 +263,8 @@ function tellPort(
     const node = nodes.get(ip) ?? null;
     return { ip, port: number, node, here, ready, terminating, cluster, local, usedByCluster, usedByLocal };
   });
+  told.sort((a, b) => rankOf(a) - rankOf(b));
+  const further = told.slice(MOST_ENDPOINTS);
   return {
     family,
     key: port.key,
@@ -279,12 +282,23 @@ function tellPort(
     internalVerdict: port.internalVerdict,
     externalVerdict: port.externalVerdict,
     leftOut: leftOut.get(port.key)?.reason ?? null,
-    endpoints: told
-      .sort((a, b) => Number(b.usedByCluster || b.usedByLocal) - Number(a.usedByCluster || a.usedByLocal))
-      .slice(0, MOST_ENDPOINTS),
+    endpoints: told.slice(0, MOST_ENDPOINTS),
     endpointsTotal: told.length,
+    further: {
+      cluster: further.filter(({ usedByCluster }) => usedByCluster).map(addressOf),
+      local: further.filter(({ usedByLocal }) => usedByLocal).map(addressOf),
+    },
   };
 }
+
+/** The lower, the more it matters here. */
+function rankOf({ usedByLocal, usedByCluster, here }: KnownEndpoint): number {
+  if (usedByLocal) return 0;
+  if (usedByCluster) return here ? 1 : 2;
+  return 3;
+}
+
+const addressOf = ({ ip, port }: KnownEndpoint): EndpointAddress => ({ ip, port });
 
 function nodesOfEndpoints(slices: readonly EndpointSlice[]): ReadonlyMap<string, string> {
   const nodes = new Map<string, string>();

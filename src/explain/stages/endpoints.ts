@@ -1,14 +1,17 @@
 import { cidrContains, formatIp, parseCidr, withPort } from '../../core/index.ts';
-import { type KnownEndpoint, type KnownPort, knownFamily } from '../knowledge/index.ts';
+import { type EndpointAddress, type KnownEndpoint, type KnownPort, knownFamily } from '../knowledge/index.ts';
 import type { Asked } from './asked.ts';
 import { editing, showingSlices } from './commands.ts';
 import type { Report } from './report.ts';
+
+/** Why an endpoint is used of which nothing more is told. */
+const TOO_MANY = 'used, and one of too many to tell why';
 
 /** What the plan says becomes of the connection. */
 export interface Planned {
   readonly verdict: 'forward' | 'reject' | 'drop';
   /** Those it may get. */
-  readonly endpoints: readonly KnownEndpoint[];
+  readonly endpoints: readonly EndpointAddress[];
 }
 
 /** Says which endpoints are used for this client, and why the others are not. */
@@ -31,7 +34,11 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
     const reason = byLocal ? endpoint.local : endpoint.cluster;
     report.addEndpoint({ address: withPort(ip, endpoint.port), node, here, used: isUsed(endpoint), reason });
   }
-  const text = `${used.length} used of ${port.endpointsTotal}${list(used)}${leftOut(port, isUsed, byLocal)}`;
+  const further = byLocal ? port.further.local : port.further.cluster;
+  for (const { ip, port: to } of further)
+    report.addEndpoint({ address: withPort(ip, to), node: null, here: false, used: true, reason: TOO_MANY });
+  const endpoints = [...used, ...further];
+  const text = `${endpoints.length} used of ${port.endpointsTotal}${list(used)}${leftOut(port, isUsed, byLocal)}`;
   const behind = knownFamily(knowledge, target.family)?.failing;
   // While the agent cannot write, the kernel may do something else: it is asked.
   if (verdict !== 'forward' && !behind) whyNone(asked, verdict, report);
@@ -47,10 +54,10 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
     }
   }
   if (service.hintsIgnored !== null) report.warn('hints', `topology hints are not followed: ${service.hintsIgnored}`);
-  if (used.length > 0 && used.every(({ terminating }) => terminating)) {
+  if (used.length > 0 && further.length === 0 && used.every(({ terminating }) => terminating)) {
     report.warn('terminating', `all ${used.length} endpoints in use are terminating`);
   }
-  return { verdict, endpoints: used };
+  return { verdict, endpoints };
 }
 
 /** Whether the rules take the client for a pod or this node, as kube-proxy's do. */

@@ -27,6 +27,8 @@ export function whereabouts(asked: Asked, goal: Goal): Whereabouts {
   const show = [onNode(where, commandThere(asked, goal))];
   if (where !== undefined) return { is: `is on ${where}`, who, show };
   if (endpoint) return { is: 'is on a node that its slice does not name', who, show };
+  const isFurther = target.service?.port.further.cluster.some((one) => one.ip === ip);
+  if (isFurther) return { is: 'is one of too many endpoints to tell their nodes', who, show };
   return { is: 'is of no Service, pod or node that is known here', who: 'it', show: [`ip route get ${ip}`] };
 }
 
