@@ -20,6 +20,10 @@ export type Choose = (kind: Choice['kind'], about: string, options: number) => n
 
 /** Where ways meet again that chance had parted: only the first one of those goes on. */
 export interface Meeting {
+  /** Counts a rule that was evaluated, see `Most`. */
+  evaluated(): void;
+  /** Whether ways that meet are one: then what differs by the rules alone need not be walked. */
+  readonly isJoining: boolean;
   /** How many choices the walk has made so far. */
   readonly made: number;
   /**
@@ -30,6 +34,14 @@ export interface Meeting {
   at(since: number, state: () => string): void;
 }
 
+/** How much is walked. Of much work what was found is as good as ever, and that there is more is said. */
+export interface Most {
+  /** Ways that are begun. */
+  readonly ways: number;
+  /** Of all ways together, where a way is as much as so many rules. @default without end */
+  readonly rules?: { readonly most: number; readonly perWay: number } | undefined;
+}
+
 /** Ends a walk from within. */
 const HAS_MET = Symbol('has met another way');
 
@@ -37,17 +49,18 @@ const HAS_MET = Symbol('has met another way');
  * Walks all ways. The walk is an ordinary function that asks `choose` where it could go several ways; it is run anew for each
  * of them, so it must do the same whenever it is told the same.
  *
- * @param limit of the ways that are begun
- * @returns the ways in order, of those that meet the first; `complete` is false when there were more than `limit`
+ * @returns the ways in order, of those that meet the first; `complete` is false when there were more than `most`
  */
 export function walkAll<T>(
   walk: (choose: Choose, meeting: Meeting) => T,
-  limit: number,
+  { ways, rules }: Most,
 ): { readonly branches: readonly Branch<T>[]; readonly complete: boolean } {
   const branches: Branch<T>[] = [];
   const met = new Set<string>();
   let given: readonly number[] = [];
-  for (let begun = 0; begun < limit; begun++) {
+  const done = { rules: 0 };
+  for (let begun = 0; begun < ways; begun++) {
+    if (rules && done.rules + begun * rules.perWay > rules.most) break;
     const choices: Choice[] = [];
     const told = given;
     const choose: Choose = (kind, about, options) => {
@@ -56,7 +69,7 @@ export function walkAll<T>(
       return taken;
     };
     try {
-      branches.push({ result: walk(choose, meetingOf(choices, told.length, met)), choices });
+      branches.push({ result: walk(choose, meetingOf(choices, told.length, met, done)), choices });
     } catch (error) {
       if (error !== HAS_MET) throw error;
     }
@@ -67,10 +80,17 @@ export function walkAll<T>(
   return { branches, complete: false };
 }
 
-/** @param told so many choices are repeated from the way before, which has been there */
-function meetingOf(choices: readonly Choice[], told: number, met: Set<string>): Meeting {
+/**
+ * @param told so many choices are repeated from the way before, which has been there
+ * @param done on all ways
+ */
+function meetingOf(choices: readonly Choice[], told: number, met: Set<string>, done: { rules: number }): Meeting {
   let looked = 0;
   return {
+    evaluated() {
+      done.rules++;
+    },
+    isJoining: true,
     get made() {
       return choices.length;
     },

@@ -30,22 +30,25 @@ function packet(mark = 0): Packet {
 /** All outcomes of a rule, and what decides between them. */
 function outcomes(rule: string, { mark = 0, facts = {} }: { mark?: number; facts?: Facts } = {}) {
   const about = new Set<string>();
-  const { branches } = walkAll((choose, meeting) => {
-    const on = packet(mark);
-    const noted = (kind: Choice['kind'], what: string, options: number) => {
-      about.add(`${kind}: ${what}`);
-      return choose(kind, what, options);
-    };
-    const outcome: Outcome = evaluateTextRule(
-      rule,
-      { packet: on, host: HOST, choose: noted, meeting },
-      {
-        facts,
-        isChain: (name) => name === 'NEXT',
-      },
-    );
-    return { outcome, packet: on };
-  }, 16);
+  const { branches } = walkAll(
+    (choose, meeting) => {
+      const on = packet(mark);
+      const noted = (kind: Choice['kind'], what: string, options: number) => {
+        about.add(`${kind}: ${what}`);
+        return choose(kind, what, options);
+      };
+      const outcome: Outcome = evaluateTextRule(
+        rule,
+        { packet: on, host: HOST, choose: noted, meeting },
+        {
+          facts,
+          isChain: (name) => name === 'NEXT',
+        },
+      );
+      return { outcome, packet: on };
+    },
+    { ways: 16 },
+  );
   return { kinds: branches.map(({ result }) => result.outcome.kind), about: [...about], branches };
 }
 

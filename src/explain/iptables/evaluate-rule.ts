@@ -47,7 +47,8 @@ export function evaluateParsedRule(
   return applyTarget(target, asked);
 }
 
-function ownOptions(options: readonly Option[], { packet }: Situation): Truth {
+/** Whether the rule's own options are so. */
+export function ownOptions(options: readonly Option[], { packet }: Situation): Truth {
   return all(options.map(({ name, values, inverted }) => negate(ownOption(name, values[0] ?? '', packet), inverted)));
 }
 
@@ -78,6 +79,20 @@ function ownOption(name: string, value: string, packet: Situation['packet']): Tr
 export function passes(match: Extension, asked: Situation & { readonly facts: Facts }): boolean {
   if (match.name === 'statistic') return draw(match, asked);
   return holds(match, asked) ?? asked.choose('unknown', matchText(match), 2) === 0;
+}
+
+/** What a rule asks for besides one draw, if that is the protocol and no more; undefined: it is another rule (`Draws`). */
+export function askedBeforeDrawing({ own, matches }: ParsedRule): string | undefined {
+  const [draw, ...others] = matches.filter(({ name }) => name !== 'comment');
+  if (!draw || others.length > 0 || !isFairDraw(draw) || own.some(({ name }) => name !== '-p')) return undefined;
+  return own.map(({ values, inverted }) => `${inverted} ${values.join()}`).join();
+}
+
+/** Whether it is a match by chance alone that may come out either way. */
+export function isFairDraw({ name, options }: Extension): boolean {
+  const probability = options.find((option) => option.name === '--probability');
+  const chance = Number(probability?.values[0]);
+  return name === 'statistic' && chance > 0 && chance < 1 && !probability!.inverted;
 }
 
 /** statistic_mt, net/netfilter/xt_statistic.c: all that can come up is walked. */

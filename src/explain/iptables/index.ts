@@ -2,7 +2,7 @@ export { type BlobContext, unreadable } from './blobs/blob.ts';
 export { KernelChains } from './blobs/kernel-chains.ts';
 export { decodeMatch } from './blobs/matches.ts';
 export { decodeTarget } from './blobs/targets.ts';
-export { evaluateTextRule, passes } from './evaluate-rule.ts';
+export { evaluateTextRule, isFairDraw, passes } from './evaluate-rule.ts';
 export type { Facts } from './facts.ts';
 export { IpSetMembers } from './ipset-members.ts';
 export { LegacyRules, type LegacyTables } from './legacy-rules.ts';

@@ -1,6 +1,15 @@
 import type { Packet } from '../packet/index.ts';
-import { type Chains, type Hook, type RuleSource, type Situation, type Station, walkChain } from '../walk/index.ts';
-import { evaluateParsedRule } from './evaluate-rule.ts';
+import {
+  type Chains,
+  Draws,
+  type Hook,
+  type RuleSource,
+  type Situation,
+  type Station,
+  walkChain,
+  withDrawn,
+} from '../walk/index.ts';
+import { askedBeforeDrawing, evaluateParsedRule, ownOptions } from './evaluate-rule.ts';
 import type { Facts } from './facts.ts';
 import { type ParsedRule, parseRule } from './parse-rule.ts';
 import { ruleText } from './rule-text.ts';
@@ -49,6 +58,7 @@ export class LegacyRules implements RuleSource {
   readonly name = 'iptables-legacy';
   readonly #tables: { readonly [family in Packet['family']]?: LegacyTables | undefined };
   readonly #facts: Facts;
+  readonly #draws = new Draws<NumberedRule>(({ parsed }) => askedBeforeDrawing(parsed));
   readonly #parsed = new WeakMap<LegacyChain['rules'], readonly NumberedRule[]>();
 
   constructor(tables: { readonly [family in Packet['family']]?: LegacyTables | undefined }, facts: Facts = {}) {
@@ -78,7 +88,13 @@ export class LegacyRules implements RuleSource {
     const surroundings = { facts: this.#facts, isChain: (name: string) => chains.get(name)?.builtIn === false };
     return {
       rulesOf: (name) => this.#rulesOf(chains.get(name)?.rules ?? []),
-      evaluate: ({ parsed }) => evaluateParsedRule(parsed, situation, surroundings),
+      draw: (rules, at) =>
+        this.#draws.from(at, rules, ({ parsed }) => ownOptions(parsed.own, situation) === true, situation.choose),
+      evaluate: ({ parsed }, _, isDrawn) => {
+        situation.meeting.evaluated();
+        const asked = isDrawn ? { ...situation, choose: withDrawn(situation.choose) } : situation;
+        return evaluateParsedRule(parsed, asked, surroundings);
+      },
       step: (name, rule, verdict) => ({
         source: 'iptables-legacy',
         hook,

@@ -1,8 +1,8 @@
 import type { Expression } from '../../netlink/nftables/index.ts';
 import { ENOUGH_HOPS, HEADER_FIELDS, type KnownBytes, type Packet } from '../packet/index.ts';
 import type { Outcome, Situation } from '../walk/index.ts';
-import { isOwnTable } from './own-tables.ts';
 import type { Registers } from './registers.ts';
+import { isOwnTable } from './tables.ts';
 
 type PayloadSet = Extract<Expression, { kind: 'payload-set' }>;
 

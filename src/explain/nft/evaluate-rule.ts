@@ -55,6 +55,20 @@ export function evaluateRule(rule: NftRule, situation: NftSituation): Outcome {
   return CONTINUE;
 }
 
+/** Whether a packet passes the first expressions of a rule, which do nothing to it; false where that is not known. */
+export function holdsUpTo(end: number, rule: NftRule, situation: NftSituation): boolean {
+  const registers = new Registers();
+  let isKnown = true;
+  const choose: Choose = () => {
+    isKnown = false;
+    return 0;
+  };
+  const passed = rule.expressions
+    .slice(0, end)
+    .every((expression) => !evaluate(expression, rule, registers, { ...situation, choose }));
+  return passed && isKnown;
+}
+
 /** One match that is false decides, whatever is drawn or not known in front of it. */
 function isRefuted({ expressions }: NftRule, situation: NftSituation): boolean {
   return expressions.some(

@@ -1,8 +1,8 @@
 import type { ChainRef, NftElement, NftReader, NftRule, NftSet, SetRef } from '../../netlink/nftables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import type { Hook } from '../walk/index.ts';
-import { hookedIn } from './hooked-in.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
+import { hookedIn } from './tables.ts';
 
 /**
  * The rules of a namespace as they are, read piece by piece when a walk comes to them and kept for the next way of the same

@@ -1,6 +1,15 @@
 import { expect, it } from 'vitest';
 import { parseIp } from '../../core/index.ts';
-import { counter, drop, type Expression, immediate, type NftRule, setPayload } from '../../netlink/nftables/index.ts';
+import {
+  counter,
+  drop,
+  type Expression,
+  immediate,
+  lookup,
+  type NftRule,
+  random,
+  setPayload,
+} from '../../netlink/nftables/index.ts';
 import { type Host, walkPacket } from '../walk/index.ts';
 import { NftRules } from './nft-rules.ts';
 import type { Rules } from './surroundings.ts';
@@ -134,4 +143,41 @@ it('does not know what becomes of packets that are made to look as if they were 
   expect(ends([immediate(Uint8Array.of(3)), { kind: 'meta-set', key: 'pkttype', from: 0 }])).toMatchObject({
     kinds: ['cannot tell'],
   });
+});
+
+/** All ways through a chain. */
+function waysThrough(expressions: readonly (readonly Expression[])[], element?: Rules['getElement']) {
+  const place = { family: 'ip', table: 'filter' } as const;
+  const chain = expressions.map((one) => ({ kind: 'rule', ...place, chain: 'INPUT', expressions: one }) as const);
+  const rules: Rules = {
+    baseChains: (hook) => (hook === 'input' ? [{ ...CHAIN, base: { type: 'filter', hook, priority: 0 } }] : []),
+    rulesOf: () => chain,
+    getSet: ({ name }) => ({ kind: 'set', ...place, name, key: ['mark'], data: ['mark'] }),
+    getElement: (set, key) => element?.(set, key),
+  };
+  const question = { protocol: 'tcp', destinationPort: 80 } as const;
+  return walkPacket(
+    { ...question, source: parseIp('10.0.0.1'), destination: parseIp('10.0.0.2') },
+    { origin: ETH0, sources: [new NftRules(rules)], host: HOST },
+  ).branches;
+}
+
+it('matches of x_tables in a row that draw for one rule each are one draw', () => {
+  const ways = waysThrough(Array.from({ length: 500 }, () => [HALF, counter, drop]));
+  const kinds = ways.map(({ result }) => result.end.kind);
+  expect(kinds).toEqual([...Array.from({ length: 500 }, () => 'drop'), 'delivered']);
+  expect(Math.max(...ways.map(({ choices }) => choices.length))).toBe(1);
+});
+
+it('what is drawn in vain and drawn again the same way is one draw', () => {
+  const drawn = [
+    random(64),
+    lookup('slots', { to: 0 }),
+    { kind: 'nat', type: 'dnat', family: 'ip', address: 0 },
+  ] as const;
+  const ways = waysThrough([drawn, drawn, drawn], (_, key) => {
+    return key === 'catch-all' || key[0]! < 40 ? undefined : { key, data: Uint8Array.of(10, 0, 1, key[0]!) };
+  });
+  expect(ways).toHaveLength(24 + 1);
+  expect(Math.max(...ways.map(({ choices }) => choices.length))).toBe(1);
 });

@@ -11,17 +11,21 @@ import {
 import type { Packet } from '../packet/index.ts';
 import {
   type Chains,
+  Draws,
   type Hook,
   type Outcome,
   type RuleSource,
   type Situation,
   type Station,
   walkChain,
+  withDrawn,
 } from '../walk/index.ts';
+import { askedBeforeDrawing, holdsBeforeDrawing, isSameDraw } from './draws.ts';
 import { evaluateRule } from './evaluate-rule.ts';
 import { rememberedText } from './remembered.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
+const NO_MATCH: Outcome = { kind: 'no match' };
 /** NFT_JUMP_STACK_SIZE, <net/netfilter/nf_tables.h>. */
 const MOST_JUMPS = 16;
 
@@ -29,6 +33,8 @@ const MOST_JUMPS = 16;
 interface WalkedRule {
   readonly rule: NftRule;
   readonly extensions: ReadonlyMap<Expression, Extension>;
+  /** It draws what the one before it has drawn in vain: whatever it finds now, that one could have found. */
+  readonly isAgain: boolean;
   /** How iptables-nft prints it, where something of it cannot be read and it was asked. */
   readonly text: string | undefined;
 }
@@ -42,6 +48,9 @@ export class NftRules implements RuleSource {
   readonly name = 'nftables';
   readonly #rules: Rules;
   readonly #facts: Facts;
+  readonly #draws = new Draws<WalkedRule>(({ rule, extensions, text }) =>
+    text === undefined ? askedBeforeDrawing(rule, extensions) : undefined,
+  );
   readonly #walked = new WeakMap<readonly NftRule[], readonly WalkedRule[]>();
 
   /** @param facts for what iptables-nft wrote */
@@ -67,8 +76,18 @@ export class NftRules implements RuleSource {
     return {
       mostJumps: MOST_JUMPS,
       rulesOf: (name) => this.#rulesOf(chain(name)),
-      evaluate: ({ rule, extensions, text }): Outcome => {
-        if (text === undefined) return evaluateRule(rule, { ...situation, ...surroundings, extensions });
+      draw: (rules, at) =>
+        this.#draws.from(
+          at,
+          rules,
+          (one) => holdsBeforeDrawing(one.rule, { ...situation, ...surroundings, extensions: one.extensions }),
+          situation.choose,
+        ),
+      evaluate: ({ rule, extensions, text, isAgain }, _, isDrawn): Outcome => {
+        meeting.evaluated();
+        if (isAgain && meeting.isJoining) return NO_MATCH;
+        const choose = isDrawn ? withDrawn(situation.choose) : situation.choose;
+        if (text === undefined) return evaluateRule(rule, { ...situation, ...surroundings, extensions, choose });
         const isChain = (name: string) => this.#rules.hasChain?.(chain(name)) ?? false;
         return evaluateTextRule(text, situation, { facts: this.#facts, isChain });
       },
@@ -94,7 +113,8 @@ export class NftRules implements RuleSource {
     const walked = rules.map((rule, index) => {
       const { extensions, isWhole } = decoded[index]!;
       // Of another length: somebody changed the chain between the two looks at it.
-      return { rule, extensions, text: isWhole || texts?.length !== rules.length ? undefined : texts[index] };
+      const isAgain = index > 0 && isSameDraw(rule, rules[index - 1]!);
+      return { rule, extensions, isAgain, text: isWhole || texts?.length !== rules.length ? undefined : texts[index] };
     });
     this.#walked.set(rules, walked);
     return walked;

@@ -2,9 +2,9 @@ import type { Expression, NftElement, NftRule, NftSet } from '../../netlink/nfta
 import type { KnownBytes, Packet } from '../packet/index.ts';
 import { dataLength, keyLength } from './find-element.ts';
 import { loadPayload } from './load.ts';
-import { isOwnTable } from './own-tables.ts';
 import type { Registers } from './registers.ts';
 import type { NftSituation, Rules } from './surroundings.ts';
+import { isOwnTable } from './tables.ts';
 
 type Dynset = Extract<Expression, { kind: 'dynset' }>;
 

@@ -1,3 +1,4 @@
+export { Draws, withDrawn } from './draws.ts';
 export type { Origin, Start, Walk } from './journey.ts';
 export type { Outcome } from './outcome.ts';
 export type { BridgePort, Hook, Host, RuleSource, Situation, Station, StationResult, Step } from './source.ts';

@@ -4,7 +4,10 @@ import type { StationResult, Step } from './source.ts';
 /** The chains of a table; R is what a rule is to those who have it. */
 export interface Chains<R> {
   rulesOf(chain: string): readonly R[];
-  evaluate(rule: R, chain: string): Outcome;
+  /** @param isDrawn its draw was made, see `draw` */
+  evaluate(rule: R, chain: string, isDrawn: boolean): Outcome;
+  /** Draws among rules in a row, from `at` on: see `Draws`. @default each rule draws for itself */
+  draw?(rules: readonly R[], at: number): { readonly passed: number; readonly isTaken: boolean } | undefined;
   /** A rule that matched; undefined for the policy. */
   step(chain: string, rule: R | undefined, verdict: string): Step;
   /** Ways that chance has parted are at the same place again. @default they go on as ways of their own */
@@ -33,6 +36,9 @@ export function walkChain<R>(base: string, policy: 'accept' | 'drop', chains: Ch
   const place = () => [...callers, frame].map(({ chain, next }) => `${chain} ${next}`).join();
   for (;;) {
     chains.meet?.(place);
+    const drawn = chains.draw?.(frame.rules, frame.next);
+    frame.next += drawn?.passed ?? 0;
+    if (drawn?.isTaken === false) continue;
     const rule = frame.rules[frame.next++];
     if (rule === undefined) {
       const caller = callers.pop();
@@ -40,7 +46,7 @@ export function walkChain<R>(base: string, policy: 'accept' | 'drop', chains: Ch
       frame = caller;
       continue;
     }
-    const outcome = chains.evaluate(rule, frame.chain);
+    const outcome = chains.evaluate(rule, frame.chain, drawn !== undefined);
     if (outcome.kind === 'no match') continue;
     const step = chains.step(frame.chain, rule, verdictText(outcome));
     steps.push(step);

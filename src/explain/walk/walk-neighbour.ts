@@ -30,19 +30,22 @@ export function walkNeighbourMessage(
   host: Host,
 ): readonly Branch<{ readonly end: StationResult; readonly steps: readonly Step[] }>[] {
   const asked = askedOnce(host);
-  const walk = walkAll((choose, meeting) => {
-    const packet = new Packet(message);
-    packet.connection = 'untracked';
-    const situation = { packet, host: asked, choose, meeting };
-    const steps: Step[] = [];
-    for (const hook of HOOKS[crossing]) {
-      packet.iif = crossing === 'out' ? undefined : on;
-      packet.oif = hook === 'prerouting' || hook === 'input' ? undefined : on;
-      packet.isIifSeen = !(crossing === 'bridged' && hook === 'postrouting');
-      const end = walkHook<never>(hook, sources, situation, steps, () => undefined);
-      if (end.kind !== 'accept') return { end, steps };
-    }
-    return { end: { kind: 'accept' } as const, steps };
-  }, MOST_WAYS);
+  const walk = walkAll(
+    (choose, meeting) => {
+      const packet = new Packet(message);
+      packet.connection = 'untracked';
+      const situation = { packet, host: asked, choose, meeting };
+      const steps: Step[] = [];
+      for (const hook of HOOKS[crossing]) {
+        packet.iif = crossing === 'out' ? undefined : on;
+        packet.oif = hook === 'prerouting' || hook === 'input' ? undefined : on;
+        packet.isIifSeen = !(crossing === 'bridged' && hook === 'postrouting');
+        const end = walkHook<never>(hook, sources, situation, steps, () => undefined);
+        if (end.kind !== 'accept') return { end, steps };
+      }
+      return { end: { kind: 'accept' } as const, steps };
+    },
+    { ways: MOST_WAYS },
+  );
   return walk.branches;
 }

@@ -1,4 +1,4 @@
-import { type Branch, type Meeting, walkAll } from '../choices.ts';
+import { type Branch, type Meeting, type Most, walkAll } from '../choices.ts';
 import {
   type Connection,
   type Ends,
@@ -18,8 +18,11 @@ export interface Walks {
   readonly complete: boolean;
 }
 
-/** More ways than this through the rules are not begun. A Service has at most 1,000 endpoints in a slice, and 1,024 are drawn from up to seven times. */
-const MOST_WAYS = 8192;
+/**
+ * More than this is not walked. It is enough for a Service of 1,000 endpoints without affinity (in mode nftables 1,024 and 512 ways), and takes
+ * about a second: what is asked of the kernel for a way costs as much as a thousand rules.
+ */
+const MOST: Most = { ways: 8192, rules: { most: 2_000_000, perWay: 1100 } };
 
 /**
  * Walks the first packet of a flow through the rules of a host, all ways that chance and ignorance leave open.
@@ -39,7 +42,7 @@ export function walkPacket(
     const packet = new Packet(question);
     packet.sentBefore = sentBefore;
     return walkOnce(asked, { packet, choose, meeting });
-  }, MOST_WAYS);
+  }, MOST);
 }
 
 /** What became of a flow's first packet. */
@@ -158,7 +161,7 @@ export function walkInvalidAnswer(answer: FirstPacket, start: Start): Walks {
 /** @param made a packet for each way through the rules */
 function walkEach(made: () => Packet, start: Start): Walks {
   const asked = { ...start, host: askedOnce(start.host) };
-  return walkAll((choose, meeting) => walkOnce(asked, { packet: made(), choose, meeting }), MOST_WAYS);
+  return walkAll((choose, meeting) => walkOnce(asked, { packet: made(), choose, meeting }), MOST);
 }
 
 /**
@@ -180,7 +183,7 @@ export function walkTooBig(message: TooBig, start: Omit<Start, 'origin'>): Walks
       mark: KnownBytes.unknown(4),
     };
     return walkOnce({ ...start, origin: 'this host' }, { packet, choose, meeting });
-  }, MOST_WAYS);
+  }, MOST);
 }
 
-const NEVER_MEETING: Meeting = { made: 0, at: () => {} };
+const NEVER_MEETING: Meeting = { evaluated: () => {}, isJoining: false, made: 0, at: () => {} };

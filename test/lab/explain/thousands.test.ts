@@ -7,7 +7,7 @@ import { ExplainWorld, on } from './explain-world.ts';
 
 const world = new ExplainWorld();
 const { node, other, outside, client, web } = world;
-const [CLUSTER, LOCAL] = ['10.96.0.60', '10.96.0.61'];
+const [CLUSTER, LOCAL, HELD, MORE] = ['10.96.0.60', '10.96.0.61', '10.96.0.62', '10.96.0.63'];
 const NODE_PORT = 31_402;
 
 beforeAll(async () => {
@@ -29,6 +29,10 @@ beforeAll(async () => {
       ports: [{ port: 80, nodePort: NODE_PORT }],
     }),
     ...[...away('shop/local', 12), here('shop/local', 8080)],
+    makeService('shop/held', { clusterIP: HELD, sessionAffinity: 'ClientIP' }),
+    ...[...away('shop/held', 10), here('shop/held', 8080)],
+    makeService('shop/more', { clusterIP: MORE }),
+    ...[...away('shop/more', 40), here('shop/more', 8080)],
   ]);
 }, 300_000);
 afterAll(async () => {
@@ -48,4 +52,18 @@ it('policy Local has the endpoint of this node, wherever it stands among all', a
   expect(verdict, cause).toBe('works');
   const outcomes = await outside.connectMany({ ip: node.ip(), port: NODE_PORT }, 3);
   expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answered']));
+});
+
+it.each([
+  ['with affinity', HELD],
+  ['without', CLUSTER],
+])('all ways to a thousand are walked, %s', async (_, address) => {
+  const { cause } = await world.ask(`${address}:80`, client.ip());
+  expect(cause).toMatch(/of 1001 endpoints/);
+});
+
+it('more ways than can be walked in time are UNKNOWN', async () => {
+  const { verdict, cause } = await world.ask(`${MORE}:80`, client.ip());
+  expect(verdict, cause).toBe('unknown');
+  expect(cause).toContain('the rules have more ways than are walked');
 });

@@ -15,6 +15,9 @@ import { lookAtEnds } from './ends.ts';
 import { firstOf, originOf } from './first-packet.ts';
 import { goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
 
+/** Where no verdict comes of them, no more ways than these are looked at further. */
+const MOST_WITHOUT_VERDICT = 8;
+
 /**
  * Walks the first packet through the rules as the kernel holds them, all endpoints, and compares where it goes with the plan.
  *
@@ -81,7 +84,13 @@ export function lookAtRules(
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
   if (!planned) addLedTo(kept, node, report);
-  return kept;
+  return complete ? kept : someOf(kept, node);
+}
+
+/** Of more ways than are walked no verdict comes: some show what may be wrong besides, those to endpoints of this node before others. */
+function someOf(goals: readonly Goal[], node: NodeView): readonly Goal[] {
+  const here = new Set(goals.filter(({ ip }) => isHere(ip, node)));
+  return [...here, ...goals.filter((goal) => !here.has(goal))].slice(0, MOST_WITHOUT_VERDICT);
 }
 
 /** Where rules of others lead to several, what is wrong with one of them is its own. */
