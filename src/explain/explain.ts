@@ -3,7 +3,7 @@ import type { Answer } from './answer/index.ts';
 import type { Knowledge } from './knowledge/index.ts';
 import type { NodeView } from './node/index.ts';
 import type { Question, Source } from './question/index.ts';
-import { isServedElsewhere, lookAtArrival } from './stages/arrival.ts';
+import { isServedElsewhere, lookAtArrival, lookAtBeside, lookAtPassing } from './stages/arrival.ts';
 import type { Asked, Client, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient, maskOf } from './stages/find/find-client.ts';
@@ -102,6 +102,8 @@ function lookAtNode(
   lookAtStages(asked, node, report);
   lookAtSocketPrograms(asked, node, report);
   lookAtOwnRules(asked, node, report);
+  if (client.kind === 'outside') lookAtPassing(known, client, node, report);
+  else lookAtBeside(asked, node, report);
   return client;
 }
 

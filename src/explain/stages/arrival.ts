@@ -3,12 +3,17 @@ import { hasPod } from '../knowledge/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client } from './asked.ts';
 import { asking, onNode } from './commands.ts';
+import { isHere } from './here/is-here.ts';
+import { isSentOnBridge } from './links/bridge.ts';
 import type { Report } from './report.ts';
 
 /** Discard: no answer is wanted, only that the kernel looks for whoever has the address. */
 const ANY_PORT = 9;
 
 type Outside = Extract<Client, { readonly kind: 'outside' }>;
+/** A client outside. `link` is undefined where this node has no way to it. */
+type Comer = Pick<Outside, 'ip'> & Partial<Outside>;
+type Known = Pick<Asked, 'target' | 'knowledge'>;
 
 /**
  * Whether what a client outside sends to an address of a Service or a pod comes to this node at all. Nothing here decides that: whoever
@@ -16,7 +21,7 @@ type Outside = Extract<Client, { readonly kind: 'outside' }>;
  * that this node shares with the client.
  */
 export function lookAtArrival(asked: Asked, node: NodeView, report: Report): void {
-  const { client, target, knowledge } = asked;
+  const { client, target } = asked;
   if (client.kind !== 'outside' || target.service?.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
   if (isReachableHere(asked, client, node)) return;
@@ -43,13 +48,45 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
     report.fail('source', { code: 'no-path-to-vip', text, remedy });
     return;
   }
+  report.cannotTell('source', notKnownToArrive(asked, client.ip, report));
+}
+
+/**
+ * Doubts what fails of that which a client outside sends to somebody else: it may go there without this node, by a
+ * link that the two share, or by another router.
+ */
+export function lookAtPassing(known: Known, client: Comer, node: NodeView, report: Report): void {
+  if (!['fails', 'partly'].includes(report.answer().verdict)) return;
+  const { ip, service } = known.target;
+  if (service || isToldHere(known) || node.podsAt(formatIp(ip)).length > 0) return;
+  if (isReachableHere(known, client, node) || answersArp(known, client, node)) return;
+  if (flowsFromOutside(known, client, node) > 0) return;
+  report.doubt(notKnownToArrive(known, client.ip, report), 'source');
+}
+
+/** The same of what a pod sends to somebody on its bridge of whom nothing is known here: only an attempt tells. */
+export function lookAtBeside(asked: Asked, node: NodeView, report: Report): void {
+  const { ip, service } = asked.target;
+  const { verdict, path } = report.answer();
+  const isTried = path.some(({ stage, result }) => stage === 'endpoint' && result === 'fail');
+  if (isTried || !['fails', 'partly'].includes(verdict)) return;
+  if (service || isHere(ip, node) || !isSentOnBridge(asked, { ip }, node)) return;
+  report.doubt(
+    `${formatIp(ip)} is of the link of ${formatIp(asked.client.ip)}: who has it there gets what is sent without this node`,
+  );
+}
+
+/** Says where to ask, where that is known. @returns what is not known, in words */
+function notKnownToArrive(
+  { target: { ip, port, protocol }, knowledge }: Known,
+  client: IpAddress,
+  report: Report,
+): string {
+  const [vip, from] = [formatIp(ip), formatIp(client)];
   const owner = knowledge.others.find(({ addresses }) => addresses.includes(vip));
   const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
-  report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
-  if (owner)
-    report.askThere(
-      onNode(owner.name, asking(withPort(vip, target.port), { from, protocol: target.protocol }, knowledge)),
-    );
+  if (owner) report.askThere(onNode(owner.name, asking(withPort(vip, port), { from, protocol }, knowledge)));
+  return `it is not known here whether packets of ${from} to ${vip} come to this node${who}`;
 }
 
 /**
@@ -93,23 +130,29 @@ export function tellServedElsewhere(
  * Whether clients know where to send what is for an address of this node: it is one that the Node object tells, or one of the link that
  * the client's packets come in by. Of others (of a bridge of pods, of `lo`, and in mode ipvs those of all Services) nobody learns by that.
  */
-function isReachableHere({ target: { ip }, knowledge }: Asked, client: Outside, node: NodeView): boolean {
+function isReachableHere({ target: { ip }, knowledge }: Known, client: Comer, node: NodeView): boolean {
   const isUp = (index: number) => node.link(index)?.up === true;
   const own = node.addresses.filter(({ address, index }) => ipEquals(address, ip) && isUp(index));
   const isTold = own.length > 0 && knowledge.node.addresses.includes(formatIp(ip));
-  return isTold || own.some(({ index }) => index === client.link.index);
+  return isTold || own.some(({ index }) => index === client.link?.index);
+}
+
+/** Whether all nodes know that an address is of this one: its Node object tells it, or the range that it is in, or an EndpointSlice does. */
+function isToldHere({ target: { ip }, knowledge: { node, destination } }: Known): boolean {
+  if (destination.kind === 'address' && destination.node === node.name) return true;
+  return node.addresses.includes(formatIp(ip)) || node.podCidrs.some((range) => cidrContains(parseCidr(range), ip));
 }
 
 /**
  * Whether this node tells whoever asks on the client's link that it has an address of another of its links (arp_ignore). Of IPv6 no
  * node does.
  */
-function answersArp({ target }: Asked, client: Outside, node: NodeView): boolean {
+function answersArp({ target }: Known, { link }: Comer, node: NodeView): boolean {
   const isOnLink = ({ index, address, prefixLength }: NodeView['addresses'][number]) =>
-    index === client.link.index && cidrContains({ address, prefixLength }, target.ip);
-  if (target.family !== 'IPv4' || !node.isOwnAddress(formatIp(target.ip)) || !node.addresses.some(isOnLink))
+    index === link?.index && cidrContains({ address, prefixLength }, target.ip);
+  if (!link || target.family !== 'IPv4' || !node.isOwnAddress(formatIp(target.ip)) || !node.addresses.some(isOnLink))
     return false;
-  return ['all', client.link.name].every((name) => node.sysctl(`net/ipv4/conf/${name}/arp_ignore`) === '0');
+  return ['all', link.name].every((name) => node.sysctl(`net/ipv4/conf/${name}/arp_ignore`) === '0');
 }
 
 /** The other node that a client runs on; undefined: none that is known. */
@@ -128,7 +171,7 @@ function otherNodeOf(ip: IpAddress, { others }: Asked['knowledge']): string | un
  * Of the client, or of anybody who comes by its link: what comes to a Service's address is announced to all of them. Other nodes know
  * ways that clients do not, and to a pod's address everybody has a way of his own.
  */
-function flowsFromOutside({ target, knowledge }: Asked, client: Outside, node: NodeView): number {
+function flowsFromOutside({ target, knowledge }: Known, client: Comer, node: NodeView): number {
   const { ip, port, protocol } = target;
   const flows = node.tracking.flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip });
   const isFromOutside = ({ source }: (typeof flows)[number]['flow']['original']): boolean => {
@@ -136,7 +179,7 @@ function flowsFromOutside({ target, knowledge }: Asked, client: Outside, node: N
     if (!target.service || otherNodeOf(source, knowledge) !== undefined) return false;
     if (node.isOwnAddress(formatIp(source))) return false;
     const back = node.route({ destination: source });
-    return back.kind === 'route' && back.route.outInterface === client.link.index;
+    return back.kind === 'route' && back.route.outInterface === client.link?.index;
   };
   return flows.filter(({ flow }) => isFromOutside(flow.original)).length;
 }

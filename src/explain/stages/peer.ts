@@ -5,6 +5,7 @@ import { hasPod, type Knowledge, type KnownNode } from '../knowledge/index.ts';
 import { type NodeView, startOf, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { isSentOnBridge } from './links/bridge.ts';
 import { evidenceOf, placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -22,7 +23,9 @@ export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Rep
   const way = node.wayOut(goal.ip);
   if (!way) return undefined;
   const strays = strayed(asked, goal, way, node);
-  const finding = brokenWay(way, goal) ?? (strays?.isLost ? strays.finding : undefined);
+  // Whom a pod finds on its own bridge this node need not find.
+  const isOthers = way.broken?.what === 'neighbour' && isSentOnBridge(asked, goal, node);
+  const finding = (isOthers ? undefined : brokenWay(way, goal)) ?? (strays?.isLost ? strays.finding : undefined);
   if (finding) {
     report.failEndpoint('link', goal.address, finding);
     return undefined;

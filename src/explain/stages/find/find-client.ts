@@ -4,7 +4,7 @@ import { RTN_BROADCAST } from '../../../netlink/uapi/index.ts';
 import { hasPod, type Knowledge, type KnownNode } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
-import { homeOfClient, tellServedElsewhere } from '../arrival.ts';
+import { homeOfClient, lookAtPassing, tellServedElsewhere } from '../arrival.ts';
 import type { Asked, Client, Target } from '../asked.ts';
 import { asking, editing, showingNoRoute, showingRules, whoHas } from '../commands.ts';
 import { isItself } from '../here/itself.ts';
@@ -234,6 +234,7 @@ function outsideClient(
     const text = `there is no route back to ${formatIp(ip)}${why}`;
     if (node.routesBySource(ip.family)) report.cannotTell('source', `${text} ${SOURCELESS}`);
     else report.fail('source', { code: 'way-back', text, remedy: showingNoRoute(ip) });
+    lookAtPassing(known, { ip }, node, report);
     return undefined;
   }
   const home = nodeOfPod(ip, knowledge);

@@ -1,5 +1,6 @@
 import { formatIp, type IpAddress, ipEquals, settingName } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
+import { RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import type { Finding } from '../report.ts';
@@ -20,12 +21,18 @@ export function isBridged(
 }
 
 /** Whether packets of a pod to another's own address are frames of the bridge that both hang on, which nobody routes. */
-export function isSwitched({ client, target }: Asked, { ip }: Pick<Goal, 'ip'>, node: NodeView): boolean {
+export function isSwitched(asked: Asked, goal: Pick<Goal, 'ip'>, node: NodeView): boolean {
+  const { client } = asked;
+  if (client.kind !== 'pod') return false;
+  const isBeside = node.podsAt(formatIp(goal.ip)).some(({ seenAs }) => seenAs?.index === client.pod.seenAs?.index);
+  return isBeside && isSentOnBridge(asked, goal, node);
+}
+
+/** Whether a pod looks for an address on its bridge, whoever has it there: where that is not this node, nobody routes what it sends. */
+export function isSentOnBridge({ client, target }: Asked, { ip }: Pick<Goal, 'ip'>, node: NodeView): boolean {
   if (client.kind !== 'pod' || client.pod.seenAs?.kind !== 'bridge' || !ipEquals(ip, target.ip)) return false;
-  const { index } = client.pod.seenAs;
-  if (!node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === index)) return false;
   const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
-  return out.kind === 'route' && out.route.gateway === undefined;
+  return out.kind === 'route' && out.route.type === RTN_UNICAST && out.route.gateway === undefined;
 }
 
 /** What is wrong where two pods are on one bridge whose frames no rules see, and answers of `address` had to be translated back. */
