@@ -1,4 +1,13 @@
-import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, withPort } from '../../core/index.ts';
+import {
+  cidrContains,
+  formatIp,
+  IP_PROTOCOLS,
+  type IpAddress,
+  ipEquals,
+  parseCidr,
+  parseIp,
+  withPort,
+} from '../../core/index.ts';
 import { hasPod } from '../knowledge/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client } from './asked.ts';
@@ -24,9 +33,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const { client, target } = asked;
   if (client.kind !== 'outside' || target.service?.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
-  if (isReachableHere(asked, client, node)) return;
-  // Nodes know the way to pods of others.
-  if (homeOf(asked, client) !== undefined) return;
+  if (isReachableHere(asked, client, node) || isKnownToHome(asked, client, node)) return;
   const arrived = flowsFromOutside(asked, client, node);
   if (arrived > 0) {
     const evidence = [{ source: 'conntrack', object: `flows to ${vip} from outside`, value: `${arrived}` }];
@@ -141,6 +148,19 @@ function isReachableHere({ target: { ip }, knowledge }: Known, client: Comer, no
 function isToldHere({ target: { ip }, knowledge: { node, destination } }: Known): boolean {
   if (destination.kind === 'address' && destination.node === node.name) return true;
   return node.addresses.includes(formatIp(ip)) || node.podCidrs.some((range) => cidrContains(parseCidr(range), ip));
+}
+
+/** Whether a client that is on another node gets here: nodes know where each other's pods are, and who is on a link that they share. */
+function isKnownToHome(known: Known, { ip }: Outside, node: NodeView): boolean {
+  const home = homeOf(known, { ip });
+  if (home === undefined) return false;
+  if (isToldHere(known)) return true;
+  const { addresses = [] } = known.knowledge.others.find(({ name }) => name === home) ?? {};
+  const shared = addresses.flatMap((address) => {
+    const way = node.route({ destination: parseIp(address) });
+    return way.kind === 'route' && !way.route.gateway ? [way.route.outInterface] : [];
+  });
+  return node.addresses.some(({ address, index }) => ipEquals(address, known.target.ip) && shared.includes(index));
 }
 
 /**

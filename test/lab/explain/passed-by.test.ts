@@ -103,3 +103,20 @@ it('a pod finds somebody on its bridge whom this node does not find', async () =
   faults.sysctl(bridge, '0');
   await expectDoubt(client, sibling.ip());
 });
+
+it('addresses of this node that nobody has told to other nodes', async () => {
+  faults.ip('link add br1 type bridge', 'link del br1');
+  for (const words of ['addr add 172.30.0.1/24 dev br1', 'link set br1 up'])
+    node.namespace.run('ip', ...words.split(' '));
+  faults.ip('addr add 172.28.0.1/32 dev lo', 'addr del 172.28.0.1/32 dev lo');
+  faults.ip('addr add 192.168.50.77/24 dev eth0', 'addr del 192.168.50.77/24 dev eth0');
+  for (const from of [other, far]) {
+    for (const ip of ['172.30.0.1', '172.28.0.1']) {
+      for (const port of [PROCESS, NODE_PORT]) await expectDoubt(from, ip, port, false);
+    }
+    for (const ip of ['10.244.1.1', '192.168.50.77', node.ip()]) {
+      await faults.expectWorks(`${ip}:${PROCESS}`, from.ip());
+      expect(await answers(from, ip, PROCESS)).toBe(true);
+    }
+  }
+});
