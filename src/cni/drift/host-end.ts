@@ -66,7 +66,7 @@ function portDifferences(kernel: KernelLinks, { bridge }: WantedLink, link: Link
 
 type PortFlag = Exclude<keyof BridgePort, 'forwarding' | 'settling'>;
 
-/** As `bridge link set` calls them. */
+/** As `ip link set type bridge_slave` calls them. */
 const FLAG_NAMES: Readonly<Record<PortFlag, string>> = {
   hairpin: 'hairpin',
   isolated: 'isolated',
@@ -74,6 +74,7 @@ const FLAG_NAMES: Readonly<Record<PortFlag, string>> = {
   unicastFlood: 'flood',
   multicastFlood: 'mcast_flood',
   broadcastFlood: 'bcast_flood',
+  proxyArp: 'proxy_arp',
   neighbourSuppress: 'neigh_suppress',
   locked: 'locked',
 };
@@ -84,6 +85,7 @@ const NEW_PORT = {
   unicastFlood: true,
   multicastFlood: true,
   broadcastFlood: true,
+  proxyArp: false,
   neighbourSuppress: false,
   locked: false,
 };

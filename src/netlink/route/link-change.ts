@@ -166,6 +166,7 @@ export function setBridgePort(
           IFLA_BRPORT_MODE: flagValue(flags.hairpin),
           IFLA_BRPORT_LEARNING: flagValue(flags.learning),
           IFLA_BRPORT_UNICAST_FLOOD: flagValue(flags.unicastFlood),
+          IFLA_BRPORT_PROXYARP: flagValue(flags.proxyArp),
           IFLA_BRPORT_MCAST_FLOOD: flagValue(flags.multicastFlood),
           IFLA_BRPORT_BCAST_FLOOD: flagValue(flags.broadcastFlood),
           IFLA_BRPORT_NEIGH_SUPPRESS: flagValue(flags.neighbourSuppress),

@@ -75,6 +75,8 @@ export interface BridgePort {
   readonly unicastFlood: boolean;
   readonly multicastFlood: boolean;
   readonly broadcastFlood: boolean;
+  /** Nothing is flooded to the port, whoever sends it, and the bridge answers ARP of those behind it (br_flood, net/bridge/br_forward.c). */
+  readonly proxyArp: boolean;
   readonly neighbourSuppress: boolean;
   /** Frames of senders that are not entered for the port are dropped (Linux 5.16). */
   readonly locked: boolean;
@@ -198,6 +200,7 @@ function decodeBridgePort(value: Uint8Array): BridgePort {
     unicastFlood: port.IFLA_BRPORT_UNICAST_FLOOD === 1,
     multicastFlood: port.IFLA_BRPORT_MCAST_FLOOD === 1,
     broadcastFlood: port.IFLA_BRPORT_BCAST_FLOOD === 1,
+    proxyArp: port.IFLA_BRPORT_PROXYARP === 1,
     neighbourSuppress: port.IFLA_BRPORT_NEIGH_SUPPRESS === 1,
     locked: port.IFLA_BRPORT_LOCKED === 1,
   };

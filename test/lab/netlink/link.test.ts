@@ -109,7 +109,7 @@ describe('a veth', () => {
         unicastFlood: false,
         multicastFlood: false,
       }),
-      setBridgePort(index, { broadcastFlood: false, neighbourSuppress: true }),
+      setBridgePort(index, { broadcastFlood: false, proxyArp: true, neighbourSuppress: true }),
       setLink(index, { alias: 'default/web-1' }),
     );
     expect(getLink(netlink, { index })).toMatchObject({
@@ -121,6 +121,7 @@ describe('a veth', () => {
         unicastFlood: false,
         multicastFlood: false,
         broadcastFlood: false,
+        proxyArp: true,
         neighbourSuppress: true,
       },
     });
@@ -133,6 +134,7 @@ describe('a veth', () => {
       flood: false,
       mcast_flood: false,
       bcast_flood: false,
+      proxy_arp: true,
       neigh_suppress: true,
     });
 

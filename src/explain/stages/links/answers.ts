@@ -6,6 +6,7 @@ import { isFixed, isUnknown, type Unheard, unansweredByPod } from '../pods/asked
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
+import { unflooded } from './forwarding.ts';
 import { hasMac, nextOf } from './next-hop.ts';
 
 /** Looks whether whoever sends the answers, this node or a pod of the same bridge, finds the pod that they are for. Says whether not. */
@@ -61,7 +62,7 @@ function unfound(
 ): Unheard | undefined {
   const { address, inside, seenAs } = client;
   const entry = by ? node.neighbourIn(by, address) : node.neighbour(address, seenAs!.index);
-  const silent = unansweredByPod(client, entry, by, node);
+  const silent = unansweredByPod(client, entry, by, node) ?? unflooded(client, entry, by);
   const next = nextOf(client, to, node);
   if (!silent || !next || (!silent.lasts && !isUnknown(entry))) return undefined;
   if ((inside.flags & IFF_NOARP) !== 0 || isFixed(next.entry)) return silent;

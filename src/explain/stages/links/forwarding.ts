@@ -1,8 +1,8 @@
 import { formatMac, shellWord } from '../../../core/index.ts';
-import type { Neighbour } from '../../../netlink/route/index.ts';
+import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
-import type { Unheard } from '../pods/asked-for.ts';
+import { isUnknown, type Unheard } from '../pods/asked-for.ts';
 
 /**
  * What a bridge's forwarding database keeps from this node that a pod sends to; undefined: nothing.
@@ -38,7 +38,7 @@ export function misled(
   node: NodeView,
 ): Unheard | undefined {
   if (seenAs?.kind !== 'bridge') return undefined;
-  const { learning = true, unicastFlood = true } = outside!.bridgePort ?? {};
+  const { learning = true, unicastFlood = true, proxyArp = false } = outside!.bridgePort ?? {};
   const bridge = seenAs.name;
   const entries = node.bridges.forwarding(seenAs.index, inside.address);
   const mac = formatMac(inside.address);
@@ -50,7 +50,27 @@ export function misled(
     const lasts = isLocal(wrong) || (wrong.flags & NTF_STICKY) !== 0 || isFixed;
     return { text: `${bridge} ${where} what is for ${mac}, the pod ${ip} (bridge fdb)`, remedy: [enter], lasts };
   }
-  if (entries.length > 0 || unicastFlood) return undefined;
+  if (entries.length > 0 || (unicastFlood && !proxyArp)) return undefined;
   const text = `the port ${outside!.name} gets no frames to unknown addresses, and ${bridge} has no entry for ${mac}, the pod ${ip}`;
-  return { text, remedy: [enter], lasts: !learning };
+  return { text, remedy: [proxyArp ? withoutProxyArp(outside!) : enter], lasts: !learning };
+}
+
+/**
+ * Why who does not know a pod does not find it: its port has `proxy_arp`, and what looks for the pod is flooded (br_flood, net/bridge/br_forward.c).
+ *
+ * @param by the pod that asks; undefined: this node does. At a port of that kind the bridge answers for those that this node knows
+ */
+export function unflooded(
+  { ip, address, outside, seenAs }: LocalPod,
+  entry: Neighbour | undefined,
+  by: LocalPod | undefined,
+): Unheard | undefined {
+  if (!outside?.bridgePort?.proxyArp || !isUnknown(entry)) return undefined;
+  const toListeners = address.family === 'IPv6' && seenAs?.toListenersAlone === true;
+  const text = `the port ${outside.name} gets no frames that are flooded (proxy_arp): who looks for the pod ${ip} is not heard`;
+  return { text, remedy: [withoutProxyArp(outside)], lasts: !toListeners && !by?.outside?.bridgePort?.proxyArp };
+}
+
+function withoutProxyArp({ name }: Pick<Link, 'name'>): string {
+  return `ip link set dev ${shellWord(name)} type bridge_slave proxy_arp off`;
 }

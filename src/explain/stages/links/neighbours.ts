@@ -5,7 +5,7 @@ import { isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
-import { misled, untakenByBridge } from './forwarding.ts';
+import { misled, unflooded, untakenByBridge } from './forwarding.ts';
 import { unheardBy } from './next-hop.ts';
 import { vlanToNode } from './vlans.ts';
 
@@ -57,6 +57,8 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
   const asksBack = isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
     unansweredByPod(pod, entry, switched ? here : undefined, node),
+    unflooded(pod, entry, switched ? here : undefined),
+    asksBack ? unflooded(here!, node.neighbourIn(pod, client.ip), pod) : undefined,
     undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node', from: back }, entry, node),
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
