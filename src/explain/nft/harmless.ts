@@ -7,16 +7,16 @@ const LOOKING: ReadonlySet<Expression['kind']> = new Set<Expression['kind']>([
 ]);
 
 /**
- * Whether a base chain lets all through as it is, whatever meets it: no rule of it, nor of the chains that it leads to, drops, alters or
- * sends elsewhere. That holds of what programs of ebtables leave: jumps into chains without rules, and rules that accept.
+ * Whether the rules of a base chain let all through as it is, whatever meets them: none, nor any of the chains that it leads to, drops,
+ * alters or sends elsewhere. That holds of what programs of ebtables leave: jumps into chains without rules, and rules that accept.
  *
  * @throws what reading nf_tables throws
  */
-export function isHarmless(nft: Pick<NftReader, 'getChain' | 'listRules'>, base: ChainRef): boolean {
-  return nft.getChain(base)?.base?.policy !== 'drop' && rulesAreHarmless(nft, base, new Set());
-}
-
-function rulesAreHarmless(nft: Pick<NftReader, 'listRules'>, chain: ChainRef, seen: Set<string>): boolean {
+export function rulesAreHarmless(
+  nft: Pick<NftReader, 'listRules'>,
+  chain: ChainRef,
+  seen: Set<string> = new Set(),
+): boolean {
   if (seen.has(chain.name)) return true;
   seen.add(chain.name);
   const leadsOnHarmlessly = ({ expressions }: NftRule) =>

@@ -1,4 +1,4 @@
-export { isHarmless } from './harmless.ts';
+export { rulesAreHarmless } from './harmless.ts';
 export { KernelRules } from './kernel-rules.ts';
 export { NftRules } from './nft-rules.ts';
 export { hookedIn, isOwnTable } from './tables.ts';

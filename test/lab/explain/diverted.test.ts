@@ -191,6 +191,14 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
         'inet others',
       ),
   },
+  'a chain of inet on the link of the client, of which the policy alone drops': {
+    verdict: 'unknown',
+    code: 'cannot-tell',
+    begin: () => {
+      const seen = `type filter hook ingress device "${vethOf(node, client)}" priority 0; policy drop; tcp dport 22 accept`;
+      faults.nft(`table inet others { chain in { ${seen}; } }`, 'inet others');
+    },
+  },
   'a chain on the link to the endpoint': {
     verdict: 'unknown',
     code: 'cannot-tell',

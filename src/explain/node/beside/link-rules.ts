@@ -1,7 +1,7 @@
 import { errorText } from '../../../core/index.ts';
 import type { LinkChain, Nftables } from '../../../netlink/nftables/index.ts';
 import { ebtablesWithRules } from '../../../sys/index.ts';
-import { hookedIn, isHarmless, isOwnTable } from '../../nft/index.ts';
+import { hookedIn, isOwnTable, rulesAreHarmless } from '../../nft/index.ts';
 import { arpChains } from './arp-rules.ts';
 
 // Rules that packets meet beside the hooks of their host, and that no walk knows.
@@ -34,8 +34,9 @@ export function linkRulesHere(nft: Nftables): LinkRules[] {
 }
 
 /** Rules for ARP, and of tables for links, are not looked into. */
-function letsAllThrough(nft: Nftables, { family, table, name }: LinkChain): boolean {
-  return (family === 'bridge' || family === 'inet') && isHarmless(nft, { kind: 'chain', family, table, name });
+function letsAllThrough(nft: Nftables, { family, table, name, policy }: LinkChain): boolean {
+  if (policy === 'drop' || (family !== 'bridge' && family !== 'inet')) return false;
+  return rulesAreHarmless(nft, { kind: 'chain', family, table, name });
 }
 
 function ofNftables({ family, table, name, links }: LinkChain): LinkRules {

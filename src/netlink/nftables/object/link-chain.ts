@@ -1,6 +1,7 @@
 import { readAttributes } from '../../attribute.ts';
 import {
   NF_ACCEPT,
+  NF_DROP,
   NFPROTO_ARP,
   NFPROTO_BRIDGE,
   NFPROTO_INET,
@@ -21,6 +22,8 @@ export interface LinkChain {
   readonly name: string;
   /** Names of links; one that ends with `*` is the beginning of names. Undefined: all bridges, all links that have ARP. */
   readonly links: readonly string[] | undefined;
+  /** What becomes of those that no rule decides about. */
+  readonly policy: 'accept' | 'drop';
 }
 
 /** All other families than these have their chains in hooks of the host; of `inet` some. */
@@ -40,11 +43,12 @@ export function decodeLinkChain(payload: Uint8Array): LinkChain | undefined {
   const hook = a.NFTA_CHAIN_HOOK;
   if (!hook || (family === 'inet' && hook.NFTA_HOOK_HOOKNUM !== INET_INGRESS)) return undefined;
   if (a.NFTA_CHAIN_USE === 0 && a.NFTA_CHAIN_POLICY === NF_ACCEPT) return undefined;
-  const place = { table: need(a, 'NFTA_CHAIN_TABLE'), name: a.NFTA_CHAIN_NAME ?? '' };
-  if (family === 'bridge' || family === 'arp') return { family, ...place, links: undefined };
+  const policy = a.NFTA_CHAIN_POLICY === NF_DROP ? 'drop' : 'accept';
+  const chain = { family, table: need(a, 'NFTA_CHAIN_TABLE'), name: a.NFTA_CHAIN_NAME ?? '', policy } as const;
+  if (family === 'bridge' || family === 'arp') return { ...chain, links: undefined };
   const several = hook.NFTA_HOOK_DEVS ? readNames(hook.NFTA_HOOK_DEVS) : [];
   const links = hook.NFTA_HOOK_DEV === undefined ? several : [hook.NFTA_HOOK_DEV, ...several];
-  return { family, ...place, links: [...new Set(links)] };
+  return { ...chain, links: [...new Set(links)] };
 }
 
 function readNames(list: Uint8Array): string[] {
