@@ -63,9 +63,12 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
  * link that the two share, or by another router.
  */
 export function lookAtPassing(known: Known, client: Comer, node: NodeView, report: Report): void {
-  if (!['fails', 'partly'].includes(report.answer().verdict)) return;
+  const { verdict, code } = report.answer();
   const { ip, service } = known.target;
-  if (service || isToldHere(known) || node.podsAt(formatIp(ip)).length > 0) return;
+  // Addresses of Services, and those of their ranges that none has (`no-such-port`), are of every node.
+  const isOfServices = service !== undefined || code === 'no-such-port';
+  if (!['fails', 'partly'].includes(verdict) || isOfServices) return;
+  if (isToldHere(known) || node.podsAt(formatIp(ip)).length > 0) return;
   if (isReachableHere(known, client, node) || answersArp(known, client, node)) return;
   if (flowsFromOutside(known, client, node) > 0) return;
   report.doubt(notKnownToArrive(known, client.ip, report), 'source');
