@@ -16,6 +16,7 @@ const SECOND = 1000;
 let folder: string;
 let clock: FakeClock;
 let objection: string | undefined;
+let ask: () => Promise<string | undefined> | string | undefined;
 let lines: { level: number; reason?: string; msg?: string }[];
 let installer: CniInstaller;
 
@@ -23,6 +24,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'nodeplane-installer-'));
   clock = new FakeClock();
   objection = UNKNOWN;
+  ask = () => objection;
   lines = [];
   const log = new Writable({
     write(chunk, _, done) {
@@ -36,7 +38,7 @@ beforeEach(() => {
     plugin: Buffer.from('plugin'),
     clock,
     conflist: standardConflist(),
-    objection: async () => objection,
+    objection: async () => ask(),
     logger: pino(log),
   });
 });
@@ -49,6 +51,23 @@ const conflist = () => join(folder, 'net.d', CONFLIST_FILE);
 /** The disk has a time of its own. */
 const installed = () => expect.poll(() => installer.whyNotInstalled(), { timeout: 10_000 }).toBeUndefined();
 const levels = () => lines.filter(({ reason }) => reason?.includes(UNKNOWN)).map(({ level }) => level);
+
+it('says nothing of a look that its own end breaks off', async () => {
+  let end: (error: Error) => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = () =>
+      new Promise((_, reject) => {
+        end = reject;
+        resolve();
+      });
+  });
+  void installer.start();
+  await asked;
+  const stopped = installer.stop();
+  end(new Error('the thread ended'));
+  await stopped;
+  expect(lines.filter(({ level }) => level >= WARN)).toEqual([]);
+});
 
 describe('what somebody removes or changes', () => {
   // inotify's events come in real time, what follows from them by the clock.

@@ -120,7 +120,8 @@ export class CniInstaller {
       }
     } catch (error) {
       trouble = errorText(error);
-      if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
+      // The end of an agent ends the thread that was asked.
+      if (!this.#stopped && trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
     }
     this.#lastTrouble = trouble;
     this.#looked = true;

@@ -9,34 +9,23 @@ import { numberRecord, record } from './userdata-record.ts';
 export const UDATA_SET_KEY_TYPEOF = 3;
 export const UDATA_SET_DATA_TYPEOF = 4;
 
-/** enum expr_types of nft. */
-const EXPRESSION = { payload: 7, meta: 9, concat: 13, numgen: 23 } as const;
-const NFT_META_L4PROTO = 16;
-const NFT_NG_RANDOM = 1;
-/** Only said: nothing draws among so many. */
-const MODULUS = 65_536;
-
-interface TypeofExpression {
-  readonly text: string;
-  readonly type: number;
-  /** What the expression's own records hold, from number 0 on, each a 32-bit number in host order. */
-  readonly fields: readonly number[];
-}
-
-/** A packet's field, by nft's numbers of the header (enum proto_desc_id) and of the field in it. */
-const field = (text: string, header: number, of: number): TypeofExpression => ({
-  text,
-  type: EXPRESSION.payload,
-  fields: [header, of],
-});
+/**
+ * How an expression reads, and what a record holds of it in hexadecimal: as record 0 its number in enum expr_types of nft, as record 1 what
+ * it consists of, as records of 32-bit numbers in host order.
+ */
+type TypeofExpression = readonly [text: string, bytes: string];
 
 const EXPRESSIONS: Partial<Record<DatatypeName, TypeofExpression>> = {
-  ipv4_addr: field('ip daddr', 12, 12),
-  ipv6_addr: field('ip6 daddr', 13, 9),
-  inet_proto: { text: 'meta l4proto', type: EXPRESSION.meta, fields: [NFT_META_L4PROTO] },
-  inet_service: field('th dport', 11, 2),
-  integer: { text: `numgen random mod ${MODULUS}`, type: EXPRESSION.numgen, fields: [NFT_NG_RANDOM, MODULUS, 0] },
+  // EXPR_PAYLOAD: enum proto_desc_id, and the field of that header.
+  ipv4_addr: ['ip daddr', '000407000000010c00040c00000001040c000000'],
+  ipv6_addr: ['ip6 daddr', '000407000000010c00040d000000010409000000'],
+  inet_service: ['th dport', '000407000000010c00040b000000010402000000'],
+  // EXPR_META: NFT_META_L4PROTO.
+  inet_proto: ['meta l4proto', '0004090000000106000410000000'],
+  // EXPR_NUMGEN: NFT_NG_RANDOM, the modulus, which is only said, and the offset.
+  integer: ['numgen random mod 65536', '0004170000000112000401000000010400000100020400000000'],
 };
+const EXPR_CONCAT = 13;
 
 /** Whether a set says its types by expressions: where there is an integer among them, and there is an expression for all others. */
 export function saysTypeof(key: readonly DatatypeName[], data: readonly DatatypeName[] | 'verdict' = []): boolean {
@@ -46,15 +35,20 @@ export function saysTypeof(key: readonly DatatypeName[], data: readonly Datatype
 
 /** `ip daddr . th dport`, of a set that says so. */
 export function typeofText(fields: readonly DatatypeName[]): string {
-  return fields.map((name) => EXPRESSIONS[name]!.text).join(' . ');
+  return fields.map((name) => EXPRESSIONS[name]![0]).join(' . ');
 }
 
 /** The same as the bytes of a record's value. */
 export function typeofValue(fields: readonly DatatypeName[]): number[] {
-  const expressions = fields.map((name) => EXPRESSIONS[name]!);
-  if (expressions.length === 1) return expressionValue(expressions[0]!.type, ownFields(expressions[0]!));
-  const parts = expressions.flatMap((one, i) => record(i, expressionValue(one.type, ownFields(one))));
-  return expressionValue(EXPRESSION.concat, parts);
+  const [first, ...more] = fields.map((name) => [...Buffer.from(EXPRESSIONS[name]![1], 'hex')]);
+  if (more.length === 0) return first!;
+  return [
+    ...numberRecord(0, EXPR_CONCAT),
+    ...record(
+      1,
+      [first!, ...more].flatMap((one, i) => record(i, one)),
+    ),
+  ];
 }
 
 /**
@@ -67,12 +61,4 @@ export function typeofFields(number: number, value: Uint8Array | undefined): Dat
   const isOurs =
     value !== undefined && saysTypeof(fields) && Buffer.from(value).equals(Buffer.from(typeofValue(fields)));
   return isOurs ? fields : fields.map((name) => (name === 'integer' ? 'unknown' : name));
-}
-
-function ownFields({ fields }: TypeofExpression): number[] {
-  return fields.flatMap((value, i) => numberRecord(i, value));
-}
-
-function expressionValue(type: number, own: readonly number[]): number[] {
-  return [...numberRecord(0, type), ...record(1, own)];
 }
