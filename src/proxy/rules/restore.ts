@@ -77,8 +77,11 @@ function* inOrder(chains: ReadonlyMap<string, Chain>): Iterable<readonly [string
     const chain = chains.get(name);
     if (!chain || met.has(name)) return;
     met.add(name);
-    // A rule that leads to a chain ends with its name.
-    for (const rule of chain.rules) visit(rule.slice(rule.lastIndexOf(' ') + 1));
+    for (const rule of chain.rules) {
+      // One that leads to a chain ends with `-j` or `-g` and its name.
+      const at = rule.lastIndexOf(' ');
+      if (rule.startsWith('-j', at - 2) || rule.startsWith('-g', at - 2)) visit(rule.slice(at + 1));
+    }
     next.push([name, chain]);
   };
   for (const name of fromTheLast(chains.keys())) {
