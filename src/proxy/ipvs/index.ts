@@ -1,3 +1,4 @@
+export { checkIpvs } from './check-ipvs.ts';
 export { serverKey } from './compile/server.ts';
 export { elementKey, elementText, kernelSetName, SET_NAMES, type SetElement } from './compile/sets.ts';
 export { IpvsDataplane } from './dataplane.ts';
@@ -6,5 +7,4 @@ export type { IpvsKernel } from './kernel/kernel.ts';
 export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './kernel/netlink-kernel.ts';
 export { missingSetTypes } from './kernel/set-table.ts';
 export { ipvsMode } from './mode/ipvs-mode.ts';
-export { checkIpvs } from './preflight.ts';
 export { prepareIpvs } from './settings.ts';

@@ -1,9 +1,9 @@
 import type { Cidr, IpFamily } from '../../../core/index.ts';
 import type { Mode } from '../../index.ts';
 import { kernelTables, LegacyWatch, RESTORE_METRICS, usableVariants, type VariantSettings } from '../../rules/index.ts';
+import { checkIpvs } from '../check-ipvs.ts';
 import { JUMPS } from '../compile/rules.ts';
 import { IpvsDataplane } from '../dataplane.ts';
-import { checkIpvs } from '../preflight.ts';
 import { type IpvsSettings, ipvsSysctls, prepareIpvs } from '../settings.ts';
 import { SCHEDULER_HINT } from './scheduler-hint.ts';
 import { ipvsTraces } from './traces.ts';

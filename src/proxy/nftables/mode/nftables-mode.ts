@@ -1,8 +1,8 @@
 import { type IpFamily, NodeplaneError } from '../../../core/index.ts';
 import { Nftables, watchNftables } from '../../../netlink/nftables/index.ts';
 import type { Mode } from '../../index.ts';
+import { checkNftables } from '../check-nftables.ts';
 import { NftablesDataplane } from '../dataplane.ts';
-import { checkNftables } from '../preflight.ts';
 import { NFTABLES_METRICS } from './metrics.ts';
 import { nftablesTraces } from './traces.ts';
 

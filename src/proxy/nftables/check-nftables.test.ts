@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeNftables, type Refuse } from '../../../test/fakes/fake-nftables.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import type { NftChange } from '../../netlink/nftables/index.ts';
-import { checkNftables } from './preflight.ts';
+import { checkNftables } from './check-nftables.ts';
 
 const EPERM = 1;
 const ENOENT = 2;
