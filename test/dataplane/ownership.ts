@@ -36,6 +36,8 @@ const VICTIM = clusterIp(10);
 const EMPTY = clusterIp(11);
 const RESTRICTED = external(20);
 const HANDED_ON = external(30);
+/** On the node's interface with the mask of its network, as PureLB and keepalived put what they deliver. */
+const FLOATING = both('192.168.50.77', 'fd00:50::77');
 const IN_CLUSTER_RANGE = both('10.97.0.1', 'fd00:97::1');
 const NODE_PORT = 30_080;
 
@@ -110,9 +112,12 @@ export function testOwnership(mode: ModeName): void {
         for (const cidr of node.podCidrs) addRoute(host, cidr, node);
       }
       node.namespace.run('sysctl', '-qw', 'net.ipv4.icmp_ratelimit=0', 'net.ipv6.icmp.ratelimit=0');
+      node.namespace.run('ip', 'address', 'add', `${FLOATING.IPv4}/24`, 'dev', 'eth0');
+      node.namespace.run('ip', 'address', 'add', `${FLOATING.IPv6}/64`, 'dev', 'eth0', 'nodad');
       manifests = join(lab.folder, 'manifests');
       mkdirSync(manifests);
       put({
+        'a-floating': { clusterIP: clusterIp(17), vip: FLOATING, pod: 'web-1' },
         'a-refused': {
           clusterIP: clusterIp(13),
           externalIPs: [both(node.ip('IPv4'), node.ip('IPv6')), IN_CLUSTER_RANGE, API_SERVER],
@@ -154,6 +159,10 @@ export function testOwnership(mode: ModeName): void {
 
       it('the node keeps its own address, as external IP and as VIP', async () => {
         for (const from of [client, outside]) expect(await answering(from, node.ip(family))).toEqual(['node-1']);
+      });
+
+      it('a VIP is its Service’s also where it is on an interface of the node, with a network', async () => {
+        for (const from of [client, outside]) expect(await answering(from, FLOATING[family])).toEqual(['web-1']);
       });
 
       it('the older Service has what both want', async () => {

@@ -13,8 +13,8 @@ import { hasSysctls, linkFacts } from '../../sys/index.ts';
  * Those of kube-ipvs0 are of Services, put there by mode ipvs itself: taken for the node's, they would have NodePorts where a range of
  * `nodePortAddresses` holds them, and be taken from the device, as an address of the node is not to be there (kube-proxy leaves them
  * out as well). Of the others the node's own come with a network. An address alone (/32, /128) is put there for a Service by
- * whoever delivers it: kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object
- * names it.
+ * whoever delivers it: kube-vip, keepalived. Where it is the node's own after all, as on some clouds, the Node object names it. One
+ * that has a network may be there for a Service too (PureLB); AddressRules says which Services may have it.
  *
  * @throws KernelError, ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
  */

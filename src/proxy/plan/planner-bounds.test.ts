@@ -126,6 +126,7 @@ describe('what no Service may have', () => {
     new AddressRules({
       serviceCidrs: [],
       nodes: [],
+      nodeIps: [],
       ownAddresses: own.map(parseIp),
       apiServer: undefined,
       apiService: undefined,

@@ -90,12 +90,14 @@ export class KnownNode {
   }
 
   #makeRules(): AddressRules {
-    const { store, settings, apiServer, externalIpCidrs = [] } = this.#options;
-    const own = this.#lastAddresses?.own ?? [];
+    const { store, nodeName, settings, apiServer, externalIpCidrs = [] } = this.#options;
+    const { nodeIp } = settings;
+    const node = this.#lasting(store.node(nodeName));
     return new AddressRules({
       serviceCidrs: store.serviceCidrs(),
       nodes: store.nodes(),
-      ownAddresses: settings.nodeIp ? [...own, settings.nodeIp] : own,
+      nodeIps: [...(node ? nodeIpsOf(node) : []), ...(nodeIp ? [nodeIp] : [])],
+      ownAddresses: this.#lastAddresses?.own ?? [],
       apiServer: apiServer?.(),
       apiService: store.service(API_SERVER_SERVICE),
       apiSlices: store.slices(API_SERVER_SERVICE),

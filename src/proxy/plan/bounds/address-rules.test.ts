@@ -7,6 +7,7 @@ function rules(parts: Partial<AddressRulesInput> = {}): AddressRules {
   return new AddressRules({
     serviceCidrs: [],
     nodes: [],
+    nodeIps: [],
     ownAddresses: [],
     apiServer: undefined,
     apiService: undefined,
@@ -35,7 +36,7 @@ const KNOWN = rules({
       },
     }),
   ],
-  ownAddresses: [parseIp('192.168.1.1')],
+  nodeIps: [parseIp('192.168.1.1')],
   apiServer: parseIp('192.168.1.250'),
   apiService: makeService('default/kubernetes', { clusterIP: '172.20.0.1', clusterIPs: ['172.20.0.1', 'fd01::1'] }),
   apiSlices: [makeSlice('default/kubernetes', ['192.168.1.251'])],
@@ -87,6 +88,24 @@ describe('ClusterIP', () => {
       expect(KNOWN.clusterIpRefusal(parseIp(ip))).toBeUndefined();
     },
   );
+});
+
+describe('an address on an interface of this node by which it is not known', () => {
+  const [floating, own] = [parseIp('192.168.1.77'), parseIp('192.168.1.1')];
+  const known = rules({ nodeIps: [own], ownAddresses: [own, floating] });
+
+  it('may be a load-balancer VIP, and nothing else', () => {
+    expect(known.refusal(floating, 'loadBalancerVip')).toBeUndefined();
+    expect(known.refusal(own, 'loadBalancerVip')).toBe('is an address of this node');
+    expect(known.refusal(floating, 'externalIp')).toBe('is an address of this node');
+    expect(known.clusterIpRefusal(floating)).toBe('is an address of this node');
+  });
+
+  it('may be none where nobody tells by which the node is known', () => {
+    const unknown = rules({ ownAddresses: [own, floating] });
+    expect(unknown.refusal(floating, 'loadBalancerVip')).toBe('is an address of this node');
+    expect(unknown.equals(known)).toBe(false);
+  });
 });
 
 describe('a list of allowed external IPs', () => {

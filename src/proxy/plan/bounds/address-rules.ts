@@ -21,7 +21,9 @@ export interface AddressRulesInput {
   readonly serviceCidrs: readonly ServiceCIDR[];
   /** All Nodes that are known, this one included. */
   readonly nodes: Iterable<Node>;
-  /** Addresses of this node, as its interfaces and its settings have them. */
+  /** This node's addresses by its Node object and its settings; empty: they are not known. */
+  readonly nodeIps: readonly IpAddress[];
+  /** Addresses on the interfaces of this node that come with a network. */
   readonly ownAddresses: readonly IpAddress[];
   /** Where the agent itself reaches the API server; undefined: by a name, or there is none. */
   readonly apiServer: IpAddress | undefined;
@@ -43,6 +45,7 @@ export class AddressRules {
   /** Whose an address is, by its text. */
   readonly #owners: ReadonlyMap<string, string>;
   readonly #ownAddresses: ReadonlySet<string>;
+  readonly #knowsNodeIps: boolean;
 
   constructor(input: AddressRulesInput) {
     this.#serviceCidrs = input.serviceCidrs
@@ -50,7 +53,8 @@ export class AddressRules {
       .flatMap((text) => tryParseCidr(text) ?? []);
     this.#externalIpCidrs = input.externalIpCidrs;
     this.#owners = ownersOf(input);
-    this.#ownAddresses = new Set(input.ownAddresses.map(formatIp));
+    this.#ownAddresses = new Set([...input.nodeIps, ...input.ownAddresses].map(formatIp));
+    this.#knowsNodeIps = input.nodeIps.length > 0;
   }
 
   /**
@@ -67,13 +71,16 @@ export class AddressRules {
    * Why an external address is refused, as the end of a sentence that begins with the address; undefined: it is not.
    *
    * @param kind load-balancer VIPs are not bound to the list of allowed external IPs: who writes the status of Services is
-   *   trusted to choose
+   *   trusted to choose. Nor are they refused for being on an interface, where PureLB, keepalived and others put them with the
+   *   mask of the network: the Node object and the settings say which of those the node is known by
    */
   refusal(ip: IpAddress, kind: 'externalIp' | 'loadBalancerVip'): string | undefined {
     const special = specialRefusal(ip);
     if (special !== undefined) return special;
     const owner = this.#owners.get(formatIp(ip));
     if (owner !== undefined) return `is ${owner}`;
+    const mayBeOnInterface = kind === 'loadBalancerVip' && this.#knowsNodeIps;
+    if (!mayBeOnInterface && this.#ownAddresses.has(formatIp(ip))) return 'is an address of this node';
     const cidr = this.#serviceCidrs.find((range) => cidrContains(range, ip));
     if (cidr) return `is within the range of ClusterIPs ${formatCidr(cidr)}`;
     if (kind === 'loadBalancerVip' || this.#externalIpCidrs.length === 0) return undefined;
@@ -89,7 +96,8 @@ export class AddressRules {
   #signature(): string {
     const cidrs = [...this.#serviceCidrs, ...this.#externalIpCidrs].map(formatCidr);
     const owners = [...this.#owners].sort(([a], [b]) => compareText(a, b));
-    return JSON.stringify([this.#serviceCidrs.length, cidrs, owners]);
+    const own = [...this.#ownAddresses].sort(compareText);
+    return JSON.stringify([this.#serviceCidrs.length, cidrs, owners, own, this.#knowsNodeIps]);
   }
 }
 
@@ -101,7 +109,7 @@ export function specialRefusal(ip: IpAddress): string | undefined {
 }
 
 /** Of several reasons the last one entered is told: the API server's are the gravest. */
-function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: AddressRulesInput): Map<string, string> {
+function ownersOf({ nodes, nodeIps, apiServer, apiService, apiSlices }: AddressRulesInput): Map<string, string> {
   const owners = new Map<string, string>();
   const enter = (text: string | undefined, owner: string): void => {
     const ip = text === undefined ? undefined : tryParseIp(text);
@@ -110,7 +118,7 @@ function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: Add
   for (const node of nodes) {
     for (const ip of nodeIpsOf(node)) owners.set(formatIp(ip), `an address of the node "${node.metadata.name}"`);
   }
-  for (const ip of ownAddresses) owners.set(formatIp(ip), 'an address of this node');
+  for (const ip of nodeIps) owners.set(formatIp(ip), 'an address of this node');
   // Whoever had it would get the connections of every node's processes to NodePorts at localhost.
   for (const ip of Object.values(LOCALHOST_STAND_INS)) owners.set(formatIp(ip), 'what stands in for localhost');
   const ofApiServer = "the API server's address";
