@@ -1,4 +1,5 @@
 import type { Check } from './check.ts';
+import { ADDRESS_CHECKS } from './checks/addresses.ts';
 import { CLUSTER_CHECKS } from './checks/cluster.ts';
 import { CONFIG_CHECKS } from './checks/config.ts';
 import { KERNEL_CHECKS } from './checks/kernel.ts';
@@ -15,5 +16,6 @@ export const CHECKS: readonly Check[] = [
   ...RULE_CHECKS,
   ...LINK_CHECKS,
   ...CLUSTER_CHECKS,
+  ...ADDRESS_CHECKS,
   ...MODE_CHECKS,
 ];
