@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { PodMtu } from './pod-mtu.ts';
 
-function world(pods: readonly { alias: string; mtu: number }[] = []) {
+function world(pods: readonly { kind: string; alias: string; mtu: number }[] = []) {
   const clock = new FakeClock();
   const warnings: object[] = [];
   const state = { mtu: undefined as number | undefined, hasIpv6: false, pods };
@@ -38,11 +38,12 @@ it('is not known before the routes know it, and never less than IPv6 allows wher
 
 it('warns once of a change that both families tell, with how many pods keep another', async () => {
   const pods = [
-    { alias: 'nodeplane/c1/eth0', mtu: 1430 },
-    { alias: 'nodeplane/c2/eth0', mtu: 1500 },
-    { alias: 'nodeplane/c3/eth0', mtu: 1330 },
-    { alias: 'nodeplane-b/c4/eth0', mtu: 1500 },
-    { alias: '', mtu: 1500 },
+    { kind: 'veth', alias: 'nodeplane/c1/eth0', mtu: 1430 },
+    { kind: 'veth', alias: 'nodeplane/c2/eth0', mtu: 1500 },
+    { kind: 'veth', alias: 'nodeplane/c3/eth0', mtu: 1330 },
+    { kind: 'veth', alias: 'nodeplane-b/c4/eth0', mtu: 1500 },
+    { kind: 'ifb', alias: 'nodeplane/c2/eth0', mtu: 1500 },
+    { kind: 'veth', alias: '', mtu: 1500 },
   ];
   const { clock, warnings, become } = world(pods);
   become(1350);
@@ -58,10 +59,10 @@ it('warns once of a change that both families tell, with how many pods keep anot
 });
 
 it('says nothing when no pod has another, nor after its end', async () => {
-  const { clock, warnings, become, podMtu, state } = world([{ alias: 'nodeplane/c1/eth0', mtu: 1430 }]);
+  const { clock, warnings, become, podMtu, state } = world([{ kind: 'veth', alias: 'nodeplane/c1/eth0', mtu: 1430 }]);
   become(1430);
   await clock.advance(2000);
-  state.pods = [{ alias: 'nodeplane/c1/eth0', mtu: 1500 }];
+  state.pods = [{ kind: 'veth', alias: 'nodeplane/c1/eth0', mtu: 1500 }];
   become(1330);
   podMtu.stop();
   become(1340);

@@ -14,7 +14,7 @@ export interface PodMtuOptions {
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'warn'>;
   /** @default the links of this network namespace */
-  readonly links?: () => readonly Pick<Link, 'alias' | 'mtu'>[];
+  readonly links?: () => readonly Pick<Link, 'kind' | 'alias' | 'mtu'>[];
 }
 
 /** RFC 8200: no IPv6 link may have less. */
@@ -56,8 +56,10 @@ export class PodMtu {
     const mtu = this.value();
     if (mtu === undefined || mtu === this.#looked) return;
     this.#looked = mtu;
-    // The alias of a pod's link on the host begins with its network.
-    const others = links().filter((link) => link.alias.startsWith(`${network}/`) && link.mtu !== mtu);
+    // The alias of a pod's link on the host begins with its network, as does that of the device that limits its traffic.
+    const others = links().filter(
+      (link) => link.kind === 'veth' && link.alias.startsWith(`${network}/`) && link.mtu !== mtu,
+    );
     if (others.length === 0) return;
     const have = [...new Set(others.map((link) => link.mtu))].sort((a, b) => a - b);
     logger.warn(

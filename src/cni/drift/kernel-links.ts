@@ -31,7 +31,9 @@ export class KernelLinks {
     this.host = host;
     this.#links = listLinks(host);
     this.#byName = new Map(this.#links.map((link) => [link.name, link]));
-    this.#byAlias = new Map(this.#links.flatMap((link) => (link.alias === '' ? [] : [[link.alias, link]])));
+    // The device that limits a pod's traffic has the same alias.
+    const ends = this.#links.filter(({ kind, alias }) => kind === 'veth' && alias !== '');
+    this.#byAlias = new Map(ends.map((link) => [link.alias, link]));
   }
 
   named(name: string): Link | undefined {

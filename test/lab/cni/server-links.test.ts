@@ -101,6 +101,17 @@ describe('of a pod with a mapped port, others', () => {
   );
 });
 
+describe('of a pod whose traffic is limited, others', () => {
+  const bandwidth = { egressRate: 80e6, egressBurst: 8e6, ingressRate: 80e6, ingressBurst: 8e6 };
+  harms({ runtimeConfig: { bandwidth } }, [
+    [
+      'gave it another name',
+      ({ link }) => ip('link', 'set', link, 'name', 'strange0'),
+      /- name strange0\n\+ name veth/,
+    ],
+  ]);
+});
+
 describe('of a routed pod, others', () => {
   harms({ mode: 'routed' }, [
     ['took the link down', ({ link }) => ip('link', 'set', link, 'down'), /- down\n/],

@@ -62,6 +62,20 @@ describe('STATUS', () => {
     expect(json).toMatchObject({ code: 51, msg: expect.stringMatching(/^1 pods of network "net" are not connected/) });
   });
 
+  it('is none of 51 for the device that limits a pod’s traffic, nor for one pod among others that was unplugged', async () => {
+    const node = createNode();
+    const bandwidth = { egressRate: 8e6, egressBurst: 8e5, ingressRate: 8e6, ingressBurst: 8e5 };
+    const limited = { config: node.config({ runtimeConfig: { bandwidth } }) };
+    const pods = [await node.add(createNamespace('pod'), limited), await node.add(createNamespace('other'), limited)];
+    const status = () => callPlugin(node.namespace, { command: 'STATUS', config: node.config() });
+    expect(await status()).toMatchObject({ status: 0, stdout: '' });
+    const unplug = (i: number) => node.namespace.run('ip', 'link', 'set', pods[i]!.interfaces![1]!.name, 'nomaster');
+    unplug(0);
+    expect(await status()).toMatchObject({ status: 0, stdout: '' });
+    unplug(1);
+    expect((await status()).json).toMatchObject({ code: 51, msg: expect.stringMatching(/^2 pods of network "net" /) });
+  });
+
   it('is the error of the configuration when that cannot be used, and names keys without effect', async () => {
     const node = createNode();
     const status = (change: object) => callPlugin(node.namespace, { command: 'STATUS', config: node.config(change) });
