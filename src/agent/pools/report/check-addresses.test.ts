@@ -75,6 +75,14 @@ it('finds addresses in use that are not reserved, and what two have', () => {
   expect(check({ reserved: [reserved('10.1.0.2')], inUse: both })).toEqual(['usedTwice 10.1.0.2']);
 });
 
+it('takes nothing for unreserved or unused where it is not known what is reserved', () => {
+  const cluster = { node: NODE, blocks: ['10.1.0.0/26', '10.1.0.64/26'].map((cidr) => block(cidr)) };
+  const unknown = { reserved: undefined, use: undefined, inUse: [inUse('10.1.0.9')] };
+  expect(check({ ...unknown, cluster })).toEqual([]);
+  const both = [inUse('10.1.0.2'), inUse('10.1.0.2', '/run/netns/b')];
+  expect(check({ ...unknown, inUse: both })).toEqual(['usedTwice 10.1.0.2']);
+});
+
 it('finds blocks that nobody uses, but for the one of each family that is ready, and those of an earlier Node', () => {
   const blocks = ['10.1.0.0/26', '10.1.0.64/26', '10.1.0.128/26', 'fd00::/122'].map((cidr) => block(cidr));
   const use: IpamFacts['use'] = ({ address }) => ({ used: address.bytes[3] === 64 ? 3 : 0, free: 9 });
@@ -113,6 +121,14 @@ it('reports pools, the ranges of this node, and all blocks', () => {
     blocks: [],
     use: ({ prefixLength }) => ({ used: 3, free: prefixLength === 64 ? 2 ** 64 : 58 }),
   });
+  const unknown = { nodeName: 'me', living: [], node: NODE, use: undefined };
+  const podCidrs = [parseCidr('10.9.0.0/24')];
+  expect(ipamReport({ ...unknown, pools, podCidrs: [], blocks }).ranges).toEqual([
+    { cidr: '10.1.0.64/26', state: 'confirmed' },
+  ]);
+  expect(ipamReport({ ...unknown, pools: undefined, podCidrs, blocks: [] }).ranges).toEqual([
+    { cidr: '10.9.0.0/24', state: 'podCIDR' },
+  ]);
   expect(own).toMatchObject({ from: 'node', pools: [] });
   expect(own.ranges).toEqual([
     { cidr: '10.9.0.0/24', state: 'podCIDR', used: 3, free: 58 },

@@ -50,7 +50,8 @@ export interface Reserved {
 /** What `nodeplane ipam check` looks at. */
 export interface IpamFacts {
   readonly nodeName: string;
-  readonly reserved: readonly Reserved[];
+  /** Undefined: it is not known where addresses are reserved. */
+  readonly reserved: readonly Reserved[] | undefined;
   /** Attachments noted and not gone. */
   readonly attached: readonly JournalEntry[];
   /** Attachments noted, but certainly no more. */
@@ -67,7 +68,8 @@ export interface IpamFacts {
   readonly cluster: Pick<ClusterAddresses, 'node' | 'blocks'> | undefined;
   /** Blocks come from manifests: nobody takes or gives back any. @default false */
   readonly blocksAreGiven?: boolean;
-  readonly use: (range: Cidr) => BlockUse;
+  /** Undefined: it is not known. */
+  readonly use: ((range: Cidr) => BlockUse) | undefined;
 }
 
 /** Compares what is reserved, what is in use, and which blocks the node has. Pure. */
@@ -97,7 +99,7 @@ function gone({ gone }: IpamFacts): IpamFinding[] {
 
 /** Of attachments that are noted it is known whether they are there. */
 function unused({ reserved, attached, gone, inUse, ranges }: IpamFacts): IpamFinding[] {
-  if (!inUse) return [];
+  if (!inUse || !reserved) return [];
   const known = new Set([...attached, ...gone].flatMap(({ addresses }) => addresses.map(formatIp)));
   const used = new Set(inUse.map(({ address }) => formatIp(address)));
   return reserved
@@ -111,6 +113,7 @@ function unused({ reserved, attached, gone, inUse, ranges }: IpamFacts): IpamFin
 }
 
 function unreserved({ reserved, inUse = [], ranges }: IpamFacts): IpamFinding[] {
+  if (!reserved) return [];
   const known = new Set(reserved.map(({ address }) => formatIp(address)));
   return inUse
     .filter(({ address }) => isWithin(ranges, address) && !known.has(formatIp(address)))
@@ -122,7 +125,7 @@ function unreserved({ reserved, inUse = [], ranges }: IpamFacts): IpamFinding[] 
     }));
 }
 
-function reservedTwice({ reserved }: IpamFacts): IpamFinding[] {
+function reservedTwice({ reserved = [] }: IpamFacts): IpamFinding[] {
   return repeated(reserved).map((all) => ({
     kind: 'reservedTwice',
     what: formatIp(all[0]!.address),
@@ -147,7 +150,7 @@ function ownBlocks({ nodeName, cluster, blocksAreGiven = false, use }: IpamFacts
   const uid = cluster.node?.metadata.uid;
   const stale = own.filter(({ spec }) => spec.nodeUID !== undefined && spec.nodeUID !== uid);
   const empty = own.filter(
-    (block) => !stale.includes(block) && block.spec.state !== 'pending' && use(parseCidr(block.spec.cidr)).used === 0,
+    (block) => !stale.includes(block) && block.spec.state !== 'pending' && use?.(parseCidr(block.spec.cidr)).used === 0,
   );
   const isIpv6 = ({ spec }: (typeof own)[number]) => spec.cidr.includes(':');
   // The agent keeps one of each family ready.
@@ -180,7 +183,7 @@ function ownBlocks({ nodeName, cluster, blocksAreGiven = false, use }: IpamFacts
 }
 
 /** Addresses of a pool that are reserved here while the block is not this node's. */
-function foreignRanges({ reserved, pools, ranges, cluster }: IpamFacts): IpamFinding[] {
+function foreignRanges({ reserved = [], pools, ranges, cluster }: IpamFacts): IpamFinding[] {
   if (!cluster) return [];
   return reserved
     .filter(({ address }) => isWithin(pools, address) && !isWithin(ranges, address))

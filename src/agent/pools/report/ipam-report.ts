@@ -31,9 +31,10 @@ export interface IpamReport {
      * addresses of, and new ones get none.
      */
     readonly state: string;
-    readonly used: number;
-    /** Beyond 2^53 - 1 that number, which stands for any larger one: JSON has no exact ones. */
-    readonly free: number;
+    /** Not there: it is not known where this node's addresses are reserved. */
+    readonly used?: number;
+    /** As above. Beyond 2^53 - 1 that number, which stands for any larger one: JSON has no exact ones. */
+    readonly free?: number;
   }[];
   /** Blocks of all nodes. */
   readonly blocks: readonly { readonly cidr: string; readonly node: string; readonly state: string }[];
@@ -47,8 +48,8 @@ export interface IpamReportInput extends Pick<ClusterAddresses, 'node' | 'blocks
   readonly podCidrs: readonly Cidr[];
   /** Ranges that pods of this node were made with, as far as their notes tell. */
   readonly living: readonly Cidr[];
-  /** The addresses of a range that pods of this node have, and could get. */
-  readonly use: (range: Cidr) => BlockUse;
+  /** The addresses of a range that pods of this node have, and could get; undefined: it is not known. */
+  readonly use: ((range: Cidr) => BlockUse) | undefined;
 }
 
 /** Puts together what `nodeplane ipam` shows. Pure. */
@@ -58,16 +59,13 @@ export function ipamReport({ nodeName, pools, podCidrs, blocks, living, use }: I
   );
   const own = sorted.filter(({ spec }) => spec.node === nodeName);
   const rangeOf = (state: string) => (range: Cidr) => {
+    const cidr = formatCidr(range);
+    if (!use) return { cidr, state };
     const { used, free } = use(range);
-    return {
-      cidr: formatCidr(range),
-      state,
-      used,
-      free: state === 'closed' ? 0 : Math.min(free, Number.MAX_SAFE_INTEGER),
-    };
+    return { cidr, state, used, free: state === 'closed' ? 0 : Math.min(free, Number.MAX_SAFE_INTEGER) };
   };
   const ranges = pools
-    ? own.map(({ spec }) => ({ cidr: spec.cidr, state: stateOf(spec), ...use(parseCidr(spec.cidr)) }))
+    ? own.map(({ spec }) => ({ cidr: spec.cidr, state: stateOf(spec), ...use?.(parseCidr(spec.cidr)) }))
     : [...podCidrs.map(rangeOf('podCIDR')), ...formerOf(living, podCidrs).map(rangeOf('closed'))];
   return {
     node: nodeName,

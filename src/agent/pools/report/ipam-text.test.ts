@@ -25,6 +25,13 @@ RANGE           STATE      USED  FREE
 RANGE      STATE    USED  FREE
 fd00::/64  podCIDR     3  2^64
 `);
+  const unknown = [{ cidr: '10.9.0.0/24', state: 'podCIDR' }];
+  expect(ipamText({ node: 'n', from: 'node', pools: [], ranges: unknown, blocks: [] })).toBe(`Node n
+RANGE        STATE    USED  FREE
+10.9.0.0/24  podCIDR     ?     ?
+
+?: without --cni it is not known where addresses of this node’s pods are reserved; give the flags that its agent has
+`);
   expect(ipamText({ node: 'n', from: 'node', pools: [], ranges: [], blocks: [] })).toBe(
     'Node n has no range of pod addresses\n',
   );

@@ -3,14 +3,19 @@ import { tableLines } from '../../text-table.ts';
 import type { IpamCheck } from './ipam.ts';
 import type { IpamReport } from './ipam-report.ts';
 
+/** Of addresses in use. */
+export const NOT_WITHOUT_CNI =
+  'without --cni it is not known where addresses of this node’s pods are reserved; give the flags that its agent has';
+
 /** What `nodeplane ipam` prints. */
 export function ipamText({ node, pools, ranges }: IpamReport): string {
   const ofPools = pools.map((pool) => [pool.cidr, `/${pool.blockSize}`, pool.blocks, pool.free, pool.nodes]);
-  const ofRanges = ranges.map(({ cidr, state, used, free }) => [cidr, state, used, freeText(cidr, free)]);
+  const ofRanges = ranges.map(({ cidr, state, used = '?', free }) => [cidr, state, used, freeText(cidr, free)]);
   return [
     ...(pools.length > 0 ? [...tableOf(['POOL', 'BLOCK', 'BLOCKS', 'FREE', 'NODES'], ofPools), ''] : []),
     ranges.length > 0 ? `Node ${node}` : `Node ${node} has no range of pod addresses`,
     ...(ranges.length > 0 ? tableOf(['RANGE', 'STATE', 'USED', 'FREE'], ofRanges) : []),
+    ...(ranges.some(({ used }) => used === undefined) ? ['', `?: ${NOT_WITHOUT_CNI}`] : []),
     '',
   ].join('\n');
 }
@@ -21,7 +26,8 @@ function tableOf(head: readonly string[], rows: readonly (readonly (string | num
 }
 
 /** Beyond what numbers hold exactly, the size of the range says it. */
-function freeText(cidr: string, free: number): number | string {
+function freeText(cidr: string, free: number | undefined): number | string {
+  if (free === undefined) return '?';
   return free < Number.MAX_SAFE_INTEGER ? free : `2^${128 - parseCidr(cidr).prefixLength}`;
 }
 

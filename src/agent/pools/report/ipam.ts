@@ -11,8 +11,9 @@ import { configuredConflist, dataDirsOf, usesNodeRanges } from '../../cni/instal
 import { AddressUse } from '../address-use.ts';
 import { livingRanges } from '../living-ranges.ts';
 import { poolsOf } from '../sources/pool-ranges.ts';
-import { checkAddresses, type IpamFinding } from './check-addresses.ts';
+import { checkAddresses, type IpamFinding, type Reserved } from './check-addresses.ts';
 import { type IpamReport, ipamReport } from './ipam-report.ts';
+import { NOT_WITHOUT_CNI } from './ipam-text.ts';
 import { addressesInNamespaces } from './pod-namespaces.ts';
 import { type ClusterAddresses, readCluster } from './read-cluster.ts';
 
@@ -38,7 +39,7 @@ export async function showAddresses(config: KubeProxyConfig): Promise<IpamReport
     pools: pools && poolsOf(pools),
     podCidrs: podCidrs(config, cluster),
     living: living(config),
-    use: useIn(dataDirs(config)),
+    use: config.cni && useIn(dataDirs(config)),
   });
 }
 
@@ -64,6 +65,7 @@ export async function checkAddressesOf(config: KubeProxyConfig): Promise<IpamChe
   }
   const { nodeName, pools } = config;
   const dirs = dataDirs(config);
+  if (!config.cni) notLookedAt.push(`reserved addresses: ${NOT_WITHOUT_CNI}`);
   const inUse = addressesInNamespaces();
   if (!inUse) notLookedAt.push('interfaces of pods: none of their network namespaces can be seen from here');
   const locations = dirs.flatMap((dataDir) => journaledNetworks(dataDir).map((network) => ({ dataDir, network })));
@@ -76,14 +78,7 @@ export async function checkAddressesOf(config: KubeProxyConfig): Promise<IpamChe
   const attached = dirs.flatMap(journalEntries).filter(({ network, name }) => !isGone.has(`${network}/${name}`));
   const findings = checkAddresses({
     nodeName,
-    reserved: dirs.flatMap((dataDir) =>
-      reservations(dataDir).map(({ address, network, fileName, content }) => ({
-        address,
-        network,
-        path: join(dataDir, network, fileName),
-        owner: content.trim().replace(/\s+/g, ' '),
-      })),
-    ),
+    reserved: config.cni && dirs.flatMap(reservedIn),
     attached,
     gone,
     inUse,
@@ -92,9 +87,18 @@ export async function checkAddressesOf(config: KubeProxyConfig): Promise<IpamChe
     pools: pools?.cidrs ?? [],
     cluster: pools && cluster,
     blocksAreGiven: config.manifests !== '',
-    use: useIn(dirs),
+    use: config.cni && useIn(dirs),
   });
   return { node: nodeName, findings, notLookedAt };
+}
+
+function reservedIn(dataDir: string): Reserved[] {
+  return reservations(dataDir).map(({ address, network, fileName, content }) => ({
+    address,
+    network,
+    path: join(dataDir, network, fileName),
+    owner: content.trim().replace(/\s+/g, ' '),
+  }));
 }
 
 function rangesOf(config: KubeProxyConfig, cluster: ClusterAddresses): readonly Cidr[] {
