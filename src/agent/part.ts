@@ -54,6 +54,8 @@ export interface MtuSource {
 export interface PodStanding {
   /** Why pods cannot be made, as /readyz has it; empty: they can, or that is not the agent's business. */
   readonly lacks: string;
+  /** Why new pods have the network of somebody else: the end of a sentence; empty: they have not. */
+  readonly elsewhere: string;
   /** What of others may drop their packets, a sentence each. */
   readonly obstacles: readonly string[];
   /** What of their interfaces is otherwise than meant, and is left so: a sentence each, of which `nodeplane diff` tells more. */
@@ -61,7 +63,7 @@ export interface PodStanding {
 }
 
 /** Where the pods' network is not the agent's business. */
-export const PODS_OF_OTHERS: PodStanding = { lacks: '', obstacles: [], differences: [] };
+export const PODS_OF_OTHERS: PodStanding = { lacks: '', elsewhere: '', obstacles: [], differences: [] };
 
 /** What every part is given. */
 export interface PartContext {

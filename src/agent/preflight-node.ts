@@ -3,7 +3,7 @@ import { systemClock } from '../core/index.ts';
 import { type PreflightReport, readCluster, readNode, reportOf, runChecks } from '../preflight/index.ts';
 import type { ProxyMode } from '../proxy/index.ts';
 import { type Exec, exec } from '../sys/index.ts';
-import { CONFLIST_FILE } from './cni/install/conflist.ts';
+import { CONFLIST_FILE, PLUGIN_NAME } from './cni/install/conflist.ts';
 import { createLogger } from './logger.ts';
 import { createClient, createSource } from './object-source.ts';
 
@@ -46,6 +46,7 @@ export async function preflightNode(options: PreflightOptions): Promise<Prefligh
         warnings,
         presentMode,
         conflistFile: CONFLIST_FILE,
+        pluginType: PLUGIN_NAME,
         node: readNode({ exec: impatient, variant: iptablesVariant === 'auto' ? undefined : iptablesVariant }),
         cluster: readCluster({
           config,

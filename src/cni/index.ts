@@ -1,5 +1,6 @@
 export { dataDirectoryOf } from './config/config.ts';
 export { asksForFirewall } from './config/feature-config.ts';
+export { configurationsInFront } from './config/in-front.ts';
 export { POD_ANNOTATIONS } from './config/macvlan-config.ts';
 export {
   type DesiredRules,

@@ -14,6 +14,8 @@ export interface World {
   readonly cluster: ClusterFacts;
   /** Name of the CNI configuration that the agent installs. */
   readonly conflistFile: string;
+  /** The type of the agent's plugin in configurations. */
+  readonly pluginType: string;
   /** The mode in which Services work until now. @default told by the rules that are there */
   readonly presentMode?: ProxyMode | undefined;
 }

@@ -60,6 +60,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
     warnings: outcome.messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : [])),
     presentMode,
     conflistFile: '10-nodeplane.conflist',
+    pluginType: 'nodeplane-cni',
     node: {
       kernel: {
         nftables: () => undefined,
@@ -87,6 +88,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
       refusals: () => [],
       listeners: () => [],
       files: () => [],
+      text: () => undefined,
       ...node,
     },
     cluster: {

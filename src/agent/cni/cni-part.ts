@@ -175,6 +175,7 @@ export class CniPart implements Part {
   standing(): PodStanding {
     return {
       lacks: this.readiness().reason ?? '',
+      elsewhere: this.#installer.whyNotAsked(),
       obstacles: this.#guard.obstacles(),
       differences: this.#linkWatch.differences(),
     };

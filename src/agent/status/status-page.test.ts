@@ -45,7 +45,7 @@ const page = new StatusPage(
         api: undefined,
         manifests: '/etc/manifests',
         routes: undefined,
-        pods: () => ({ lacks: '', obstacles: [], differences: [] }),
+        pods: () => ({ lacks: '', elsewhere: '', obstacles: [], differences: [] }),
         leftRoutes: () => '',
         leftNetwork: () => '',
         addresses: undefined,

@@ -1,3 +1,4 @@
+import { configurationsInFront } from '../../cni/index.ts';
 import type { RoutesConfig } from '../../config/index.ts';
 import { cidrContains, errorText, formatCidr, type IpFamily } from '../../core/index.ts';
 import { internalIpOf } from '../../kube/index.ts';
@@ -180,12 +181,12 @@ function tunnelOf({ config: { nodeIp }, node }: World, routes: RoutesConfig, fam
 
 const conflists: Check = {
   name: 'cni.conflists',
-  look({ config: { cni }, node, conflistFile }) {
+  look({ config: { cni }, node, conflistFile, pluginType }) {
     if (!cni) return skipped('CNI configurations: no --cni');
     const files = node.files(cni.confDir);
     if (files === undefined) return ok(`${cni.confDir} is not there yet; the agent makes it`);
-    // Runtimes take the first by name (libcni, go-cni).
-    const before = files.filter((name) => /\.(?:conf|conflist|json)$/.test(name) && name < conflistFile).sort();
+    const read = (name: string) => node.text(`${cni.confDir}/${name}`);
+    const before = configurationsInFront(files, { ours: conflistFile, type: pluginType, read });
     if (before.length === 0) return ok(`no configuration in ${cni.confDir} sorts before ${conflistFile}`);
     return fails(
       `the container runtime takes ${cni.confDir}/${before[0]} and not ${conflistFile}, which sorts after it`,

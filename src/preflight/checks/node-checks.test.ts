@@ -307,6 +307,12 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['cni.conflists', 'ok', 'sorts before', { flags: cni, node: { files: () => ['87-podman.conflist', '00-note.txt'] } }],
   ['cni.conflists', 'ok', 'not there yet', { flags: cni, node: { files: () => undefined } }],
   ['cni.conflists', 'fails', '05-cilium.conflist', { flags: cni, node: { files: () => ['05-cilium.conflist'] } }],
+  [
+    'cni.conflists',
+    'ok',
+    'sorts before',
+    { flags: cni, node: { files: () => ['00-multus.conf'], text: () => '{ "type": "multus-shim" }' } },
+  ],
   ['cluster.api-server', 'ok', '192.168.50.9'],
   [
     'cluster.api-server',

@@ -63,4 +63,6 @@ export interface NodeFacts {
   listeners(): readonly Listener[];
   /** File names; undefined: there is no such folder. */
   files(folder: string): readonly string[] | undefined;
+  /** The content of a file; undefined: there is none, or it cannot be read. */
+  text(path: string): string | undefined;
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { refusalsOf } from '../../cni/index.ts';
-import { errorText, IP_FAMILIES, type IpFamily, ifPresent } from '../../core/index.ts';
+import { attempt, errorText, IP_FAMILIES, type IpFamily, ifPresent, readGivenFile } from '../../core/index.ts';
 import { closing, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import { listAddresses, listLinks, listRoutes } from '../../netlink/route/index.ts';
@@ -58,6 +58,7 @@ export function readNode(options: ProbeOptions): NodeFacts {
     refusals: (packets) => closing(Nftables.open(), (nft) => refusalsOf(nft, packets, REFUSAL_LIMITS)),
     listeners: once(listListeners),
     files: (folder) => ifPresent(() => readdirSync(folder)),
+    text: (path) => attempt(() => readGivenFile(path).toString('utf8')),
   };
 }
 

@@ -127,6 +127,20 @@ describe('the agent', () => {
     expect(json!.ips).toEqual([expect.objectContaining({ address: expect.stringMatching(/^10\.77\.0\.\d+\/24$/) })]);
   });
 
+  it('tells of a file that sorts earlier for as long as it is there, also when it comes later or was there before', async () => {
+    const other = join(served.confDir, '10-calico.conflist');
+    const told = async () => (await served.node.httpGet('http://127.0.0.1:10249/status?format=json')).body;
+    const expected = `New pods get another network: the container runtime takes \\"${other}\\"`;
+    const agent = await served.startAgent();
+    writeFileSync(other, '{"name":"k8s-pod-network","cniVersion":"0.3.1","plugins":[{"type":"calico"}]}');
+    await expect.poll(told, { timeout: patient(10_000) }).toContain(expected);
+    await agent.stop();
+    await served.startAgent();
+    await expect.poll(told, { timeout: patient(10_000) }).toContain(expected);
+    rmSync(other);
+    await expect.poll(told, { timeout: patient(10_000) }).not.toContain('New pods get another network');
+  });
+
   it('does not start with a list that cannot be used', async () => {
     const file = join(served.folder, 'mine.conflist');
     writeFileSync(file, '{"name":"n","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}');

@@ -69,6 +69,24 @@ it('says nothing of a look that its own end breaks off', async () => {
   expect(lines.filter(({ level }) => level >= WARN)).toEqual([]);
 });
 
+it('tells of a configuration that the runtime takes before ours, also one that comes later, for as long as it is there', async () => {
+  objection = undefined;
+  await installer.start();
+  expect(installer.whyNotAsked()).toBe('');
+  const told = () => lines.filter(({ msg }) => msg?.startsWith('The runtime takes')).map(({ level }) => level);
+  const other = join(folder, 'net.d', '05-other.conflist');
+  writeFileSync(other, '{ "plugins": [{ "type": "bridge" }] }');
+  for (let look = 0; look < 2; look++) await installer.look();
+  expect(installer.whyNotAsked()).toBe(
+    `the container runtime takes "${other}", which sorts before ${CONFLIST_FILE}: rename or remove 05-other.conflist`,
+  );
+  expect(told()).toEqual([WARN]);
+  rmSync(other);
+  await installer.look();
+  expect(installer.whyNotAsked()).toBe('');
+  expect(told()).toEqual([WARN, INFO]);
+});
+
 describe('what somebody removes or changes', () => {
   // inotify's events come in real time, what follows from them by the clock.
   const soon = async (isSo: () => boolean) => {

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { configurationsInFront } from '../../../cni/index.ts';
 import {
   attempt,
   type Clock,
@@ -9,10 +10,11 @@ import {
   Pace,
   parseJson,
   REPAIRS,
+  readGivenFile,
   type Timer,
 } from '../../../core/index.ts';
 import { type Logger, RepeatedNews } from '../../logger.ts';
-import { CONFLIST_FILE, type Conflist } from './conflist.ts';
+import { CONFLIST_FILE, type Conflist, PLUGIN_NAME } from './conflist.ts';
 import { placeFile, readIfThere } from './host-file.ts';
 import { installPlugin } from './plugin.ts';
 
@@ -55,6 +57,9 @@ export class CniInstaller {
   /** Whether the configuration was there, or put there. */
   #installed = false;
   readonly #replaced: RepeatedNews;
+  readonly #displaced: RepeatedNews;
+  /** Configurations of others that the runtime takes before ours. */
+  #inFront: readonly string[] = [];
   /** Since when an ADD would fail, and whether people were warned of it. */
   #waiting: { readonly since: number; warned: boolean } | undefined;
 
@@ -63,6 +68,7 @@ export class CniInstaller {
     const { binDir, confDir, clock, logger } = options;
     this.#watches = [binDir, confDir].map((folder) => new FolderWatch(folder, clock, () => this.#changed()));
     this.#replaced = new RepeatedNews(logger, clock);
+    this.#displaced = new RepeatedNews(logger, clock);
   }
 
   /** Installs what can be installed by now, and goes on doing so. Does not reject. */
@@ -82,6 +88,14 @@ export class CniInstaller {
   whyNotInstalled(): string | undefined {
     if (!this.#looked) return 'it was not looked at yet';
     return this.#lastTrouble === '' ? undefined : this.#lastTrouble;
+  }
+
+  /** Why the runtime makes pods without us though all is installed: a sentence; empty: it asks us. */
+  whyNotAsked(): string {
+    const { confDir } = this.#options;
+    const [first] = this.#inFront;
+    if (first === undefined) return '';
+    return `the container runtime takes "${join(confDir, first)}", which sorts before ${CONFLIST_FILE}: rename or remove ${this.#inFront.join(', ')}`;
   }
 
   /** Looks at once, because something changed that ADD needs. */
@@ -114,6 +128,7 @@ export class CniInstaller {
       if (objection === undefined) {
         this.#waiting = undefined;
         await this.#installConflist();
+        this.#lookInFront();
       } else {
         trouble = `An ADD would fail: ${objection}`;
         this.#waitFor(trouble);
@@ -164,10 +179,20 @@ export class CniInstaller {
     if (wasInstalled) {
       this.#replaced.tell('warn', { path }, 'Somebody removed or changed the CNI configuration; it is there again');
     } else logger.info({ path }, 'CNI configuration installed: the runtime can make pods');
-    const earlier = readdirSync(confDir).filter((name) => /\.(conf|conflist|json)$/.test(name) && name < CONFLIST_FILE);
-    if (earlier.length > 0) {
-      logger.warn({ confDir, earlier }, 'The runtime takes another CNI configuration: its name sorts before ours');
-    }
+  }
+
+  /** Other networks leave theirs behind, and their installers and upgrades of the runtime bring them back. */
+  #lookInFront(): void {
+    const { confDir } = this.#options;
+    const read = (name: string) => attempt(() => readGivenFile(join(confDir, name)).toString('utf8'));
+    const inFront = configurationsInFront(readdirSync(confDir), { ours: CONFLIST_FILE, type: PLUGIN_NAME, read });
+    const before = this.#inFront;
+    this.#inFront = inFront;
+    if (isDeepStrictEqual(inFront, before)) return;
+    if (inFront.length > 0) {
+      const message = 'The runtime takes another CNI configuration, whose name sorts before ours: rename or remove it';
+      this.#displaced.tell('warn', { confDir, earlier: inFront }, message);
+    } else this.#displaced.tell('info', { confDir }, 'The runtime takes our CNI configuration again');
   }
 }
 

@@ -37,7 +37,7 @@ const GOOD: StatusFacts = {
   leftRoutes: '',
   leftNetwork: '',
   addresses: { ranges: [], lacking: '' },
-  pods: { lacks: '', obstacles: [], differences: [] },
+  pods: { lacks: '', elsewhere: '', obstacles: [], differences: [] },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
   ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
   commands: ownCommands({ metrics: '127.0.0.1:10249', lockDir: '/run/nodeplane', argv: [] }),
@@ -63,7 +63,7 @@ it('says why pods cannot be made, once: not at the start, nor of somebody who st
   const messages = (facts: Partial<StatusFacts>) =>
     answerAll({
       ...GOOD,
-      pods: { lacks: '3 pods are not connected to "cni0"', obstacles: [], differences: [] },
+      pods: { ...GOOD.pods, lacks: '3 pods are not connected to "cni0"', obstacles: [], differences: [] },
       ...facts,
     }).problems.map(({ message }) => message);
   expect(messages({})).toEqual(['Pods cannot be made: 3 pods are not connected to "cni0"']);
@@ -77,10 +77,16 @@ it('says why pods cannot be made, once: not at the start, nor of somebody who st
 it('says what others have in the way of packets of pods', () => {
   const { questions, problems } = answerAll({
     ...GOOD,
-    pods: { lacks: '', obstacles: ['Chain "x" refuses them'], differences: [] },
+    pods: { ...GOOD.pods, obstacles: ['Chain "x" refuses them'], differences: [] },
   });
   expect(problems).toEqual([{ question: 'rules', message: 'Chain "x" refuses them', command: 'nodeplane preflight' }]);
   expect(questions.find(({ id }) => id === 'rules')).toMatchObject({ verdict: 'problem', value: 0 });
+});
+
+it('says when the runtime makes pods by the configuration of somebody else', () => {
+  const { problems } = answerAll({ ...GOOD, pods: { ...GOOD.pods, elsewhere: 'the runtime takes "05-x.conf"' } });
+  const message = 'New pods get another network: the runtime takes "05-x.conf"';
+  expect(problems).toEqual([{ question: 'agent', message, command: 'nodeplane preflight' }]);
 });
 
 it('has no problem while another agent works', () => {

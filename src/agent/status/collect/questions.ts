@@ -87,6 +87,9 @@ function agent({
   } else if (pods.lacks !== '' && standsByFor === '' && upSeconds > STARTED_SECONDS) {
     problems.push({ message: `Pods cannot be made: ${pods.lacks}`, command: commands.diff });
   }
+  if (pods.elsewhere !== '') {
+    problems.push({ message: `New pods get another network: ${pods.elsewhere}`, command: commands.preflight });
+  }
   if (leftNetwork !== '') {
     const message = `Pods can be neither made nor removed: an agent with --cni has left "${leftNetwork}", and this one has no --cni`;
     problems.push({ message, command: `ls -l ${shellWord(leftNetwork)}` });
