@@ -11,6 +11,10 @@ import type { PodCIDRBlock } from '../../../kube/index.ts';
 import type { BlockUse, Pool } from '../../../pools/index.ts';
 import type { ClusterAddresses } from './read-cluster.ts';
 
+/** Of addresses in use. */
+export const NOT_WITHOUT_CNI =
+  'without --cni it is not known where addresses of this node’s pods are reserved; give the flags that its agent has';
+
 /** The pod addresses of a cluster as one node sees them; the form of `nodeplane ipam -o json`. */
 export interface IpamReport {
   readonly node: string;

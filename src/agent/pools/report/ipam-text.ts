@@ -1,11 +1,7 @@
 import { parseCidr } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import type { IpamCheck } from './ipam.ts';
-import type { IpamReport } from './ipam-report.ts';
-
-/** Of addresses in use. */
-export const NOT_WITHOUT_CNI =
-  'without --cni it is not known where addresses of this node’s pods are reserved; give the flags that its agent has';
+import { type IpamReport, NOT_WITHOUT_CNI } from './ipam-report.ts';
 
 /** What `nodeplane ipam` prints. */
 export function ipamText({ node, pools, ranges }: IpamReport): string {

@@ -12,8 +12,7 @@ import { AddressUse } from '../address-use.ts';
 import { livingRanges } from '../living-ranges.ts';
 import { poolsOf } from '../sources/pool-ranges.ts';
 import { checkAddresses, type IpamFinding, type Reserved } from './check-addresses.ts';
-import { type IpamReport, ipamReport } from './ipam-report.ts';
-import { NOT_WITHOUT_CNI } from './ipam-text.ts';
+import { type IpamReport, ipamReport, NOT_WITHOUT_CNI } from './ipam-report.ts';
 import { addressesInNamespaces } from './pod-namespaces.ts';
 import { type ClusterAddresses, readCluster } from './read-cluster.ts';
 
