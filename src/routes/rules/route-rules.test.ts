@@ -201,6 +201,26 @@ describe('an event', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'synced', repaired: false });
   });
 
+  it('that takes the last block of a length makes nothing anew, and nobody else is said to have changed rules', async () => {
+    const { nft, rules, clock, set, start, events } = world();
+    await start(1, 2);
+    rules.nodeChanged(numberedNode(3, { podCidrs: ['10.70.0.0/26'] }));
+    await clock.advance(100);
+    rules.nodeRemoved('n3');
+    await clock.advance(100);
+    expect(set('kept-ipv4-26')).toEqual([]);
+    expect(await rules.compare()).toEqual([]);
+    const commits = nft.commits.length;
+    await clock.advance(601_000);
+    expect(events.at(-1)).toMatchObject({ kind: 'synced', full: true, repaired: false });
+    expect(nft.commits.length).toBe(commits);
+    // What is made anew later is made without it.
+    rules.nodeChanged(numberedNode(3, { podCidrs: ['10.70.0.0/25'] }));
+    await clock.advance(100);
+    expect(() => set('kept-ipv4-26')).toThrow();
+    expect(await rules.compare()).toEqual([]);
+  });
+
   it('leaves an address in that another Node has too', async () => {
     const { rules, clock, set, start } = world();
     await start(1, 2);

@@ -59,6 +59,8 @@ export class RouteRules {
   #ruleset: NftRuleset | undefined;
   /** As committed; undefined: nothing is known about the kernel, or nothing is to be there. */
   #layout: TableLayout | undefined;
+  /** Of the table as it was last made. One that has become empty stays: nothing is made anew for that. */
+  #setNames: readonly string[] = [];
   #hasSynced = false;
   /** Of the elements that are wanted, those that are not written all the same. */
   #withheld: ReadonlySet<Element> = new Set();
@@ -113,7 +115,7 @@ export class RouteRules {
       if (!this.#hasSynced) throw nothingToCompare('the rules beside the routes', 'they are not written');
       const ruleset = this.#open();
       const trial = trialOf(ruleset);
-      await this.#makeEqual(trial.ruleset, this.#written(this.#wanted.all()));
+      await this.#makeEqual(trial.ruleset, this.#written(this.#wanted.all()), this.#setNames);
       return inSlices(changesDrift(ruleset, trial.changes));
     });
   }
@@ -155,7 +157,7 @@ export class RouteRules {
   async #sync(full: boolean): Promise<void> {
     const { clock, observe } = this.#options;
     const began = clock.now();
-    const commit = (full ? undefined : await this.#update()) ?? (await this.#reconcile());
+    const commit = full ? await this.#reconcile(this.#setNames) : ((await this.#update()) ?? (await this.#reconcile()));
     const { generation, elements, rebuilt } = commit;
     if (this.#layout) this.#watch.start(generation);
     const repaired = full && rebuilt && this.#hasSynced;
@@ -179,10 +181,12 @@ export class RouteRules {
     return commit;
   }
 
-  async #reconcile(): Promise<RuleCommit> {
+  /** @param keep the sets to keep, also without elements */
+  async #reconcile(keep: readonly string[] = []): Promise<RuleCommit> {
     this.#layout = undefined;
-    const { layout, commit } = await this.#makeEqual(this.#open(), this.#written(this.#wanted.takeAll()));
+    const { layout, commit } = await this.#makeEqual(this.#open(), this.#written(this.#wanted.takeAll()), keep);
     this.#layout = layout;
+    this.#setNames = layout?.sets.map(({ name }) => name) ?? [];
     return commit;
   }
 
@@ -190,8 +194,10 @@ export class RouteRules {
   async #makeEqual(
     ruleset: NftRuleset,
     wanted: readonly Element[],
+    keep: readonly string[],
   ): Promise<{ readonly layout: TableLayout | undefined; readonly commit: RuleCommit }> {
-    const layout = rulesLayout(this.#options.settings, new Set(wanted.map((element) => partsOf(element)[0])));
+    const setNames = new Set([...keep, ...wanted.map((element) => partsOf(element)[0])]);
+    const layout = rulesLayout(this.#options.settings, setNames);
     if (layout) return { layout, commit: await reconcileRules(ruleset, layout, wanted) };
     return { layout, commit: { generation: undefined, elements: 0, rebuilt: removeRules(ruleset) } };
   }
