@@ -142,6 +142,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   const all = lookAtRules(asked, planned, node, report);
   if (report.hasFailed) return;
   const [goals = [], ...others] = sortedByWay(all, node, report);
+  askUnanswered(asked, goals, node);
   lookAtLinkChains(asked, goals, node, report);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
@@ -159,6 +160,12 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
     report.join(other, ways);
   }
   report.settle(all);
+}
+
+/** What did not answer when it was asked last may do so now: the next packet has it asked for anew. */
+function askUnanswered({ client }: Asked, goals: readonly Goal[], node: NodeView): void {
+  const elsewhere = goals.map(({ ip }) => ip).filter((ip) => !isHere(ip, node));
+  node.askUnanswered(client.kind === 'outside' ? [...elsewhere, client.ip] : elsewhere);
 }
 
 function lookAtEnds(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {

@@ -4,6 +4,7 @@ export { hostOf, interfaceOf, startOf } from './host.ts';
 export { type LocalPod, rivalOf } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
+export { isUnanswered, unansweredText } from './neighbours.ts';
 export { NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, attemptArguments, tryAttempts } from './probe.ts';
 export { isSameWay } from './route-lookups.ts';

@@ -6,10 +6,9 @@ import {
   type IpFamily,
   type IpProtocol,
   ipEquals,
-  isUnsupported,
   parseIp,
 } from '../../core/index.ts';
-import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
+import { Netlink, openTogether } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import {
   type Link,
@@ -17,7 +16,7 @@ import {
   listLinks,
   listNeighbours,
   type Neighbour,
-  type NeighbourFamily,
+  nextHopsOf,
   type PolicyRule,
   type RouteAnswer,
   type RouteQuestion,
@@ -29,9 +28,7 @@ import {
   listSendingPorts,
   withSockDiag,
 } from '../../netlink/sock-diag/index.ts';
-import { LOOPBACK_IFINDEX, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
-import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
+import { LOOPBACK_IFINDEX, NETLINK_ROUTE, RT_SCOPE_LINK } from '../../netlink/uapi/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import {
   type BesideRules,
@@ -43,12 +40,14 @@ import {
   programsAbove,
 } from './beside/index.ts';
 import { Bridges } from './bridges.ts';
+import { type Ipsec, ipsecHere } from './ipsec.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
+import { entryOf, Neighbours } from './neighbours.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type PodRules, podRulesIn, type RulesHere, readRules } from './rules/index.ts';
 import { Tracking } from './tracking.ts';
-import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
+import { type WayOut, wayOut } from './way-out.ts';
 
 /** Kinds of links that share another one with the host, and that the host itself does not hear. */
 const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
@@ -56,17 +55,11 @@ const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
 /** Policy rules that every namespace begins with: local, main, default. */
 const OF_KERNEL: ReadonlySet<number> = new Set([0, 32_766, 32_767]);
 
-/** What IPsec does in a namespace. */
-export interface Ipsec {
-  readonly policies: readonly IpsecPolicy[];
-  /** It blocks packets that no policy is for. */
-  readonly blocksOthers: boolean;
-}
-
-/** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
+/** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing, and sends nothing but in `askUnanswered`. */
 export class NodeView {
   readonly tracking = new Tracking();
   readonly bridges: Bridges;
+  readonly neighbours: Neighbours;
   readonly #route: Netlink;
   readonly #nft: Nftables;
   /** By path of the namespace: a socket stays in that in which it was opened. */
@@ -77,13 +70,13 @@ export class NodeView {
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #pods: readonly LocalPod[] | undefined;
-  readonly #neighbours = new Map<string, readonly Neighbour[]>();
   readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables) {
     this.#route = route;
     this.bridges = new Bridges(route);
+    this.neighbours = new Neighbours(route);
     this.#nft = nft;
   }
 
@@ -142,15 +135,7 @@ export class NodeView {
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
   ipsec(netns?: string): Ipsec | undefined {
-    return within(netns, () => {
-      try {
-        return withNetlink(NETLINK_XFRM, (netlink) => {
-          return { policies: listIpsecPolicies(netlink), blocksOthers: blocksWithoutPolicy(netlink) };
-        });
-      } catch (error) {
-        return isUnsupported(error) ? { policies: [], blocksOthers: false } : undefined;
-      }
-    });
+    return within(netns, ipsecHere);
   }
 
   close(): void {
@@ -208,8 +193,7 @@ export class NodeView {
       };
       const found = route(to);
       const link = (index: number) => this.link(index);
-      const neighbours: WayFacts['neighbours'] = (family, index) => this.#neighboursOf(family, index);
-      this.#waysOut.set(text, found && wayOut(to, found, { link, neighbours, route }));
+      this.#waysOut.set(text, found && wayOut(to, found, { link, neighbours: this.neighbours, route }));
     }
     return this.#waysOut.get(text);
   }
@@ -218,9 +202,27 @@ export class NodeView {
   isNextHopDead(to: IpAddress): boolean {
     this.#lookups.forget();
     this.#waysOut.clear();
-    this.#neighbours.clear();
-    const way = this.wayOut(to);
-    return way !== undefined && (way.unresolved || way.broken?.what === 'neighbour');
+    this.neighbours.forget();
+    return this.wayOut(to)?.unanswered !== undefined;
+  }
+
+  /** Has next hops towards these addresses that did not answer last asked for once more, all of them at once. */
+  askUnanswered(destinations: readonly IpAddress[]): void {
+    const asksFrom = ({ index, ip }: Neighbour) =>
+      ip!.family === 'IPv4' || this.addresses.some((own) => own.index === index && own.scope === RT_SCOPE_LINK);
+    const isAnew = () => {
+      const entries = destinations.flatMap((to) => [this.wayOut(to)?.unanswered, ...this.nextHops(to)]);
+      return this.neighbours.askAnew(entries.filter((entry) => entry !== undefined).filter(asksFrom));
+    };
+    // Of a tunnel the inner neighbour first, then whom its own packets go to.
+    while (isAnew()) this.#waysOut.clear();
+  }
+
+  /** Whom this node takes for the next hops of a route that has several; none of any other. */
+  nextHops(to: IpAddress): readonly (Neighbour | undefined)[] {
+    const matched = this.route({ destination: to, matched: true });
+    const hops = matched.kind === 'route' ? nextHopsOf(matched.route) : [];
+    return hops.map(({ gateway, outInterface }) => gateway && this.neighbours.find(gateway, outInterface));
   }
 
   /** Of the node’s namespace, as they were when they were first asked for. */
@@ -271,26 +273,13 @@ export class NodeView {
 
   /** Whom this node takes for the neighbour with an address on a link; undefined: it knows of none. */
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
-    return entryOf(address, this.#neighboursOf(address.family, index));
+    return this.neighbours.find(address, index);
   }
 
   /** Whom a pod takes for the neighbour with an address. */
   neighbourIn({ netns, inside }: LocalPod, address: IpAddress): Neighbour | undefined {
     const { family } = address;
     return entryOf(address, listNeighbours(this.#routeOf(netns), { family, index: inside.index }));
-  }
-
-  /** Whether this node answers for an address of others on a link, by an entry for it (`ip neigh add proxy`). */
-  isProxied(address: IpAddress, index: number): boolean {
-    const { family } = address;
-    return entryOf(address, listNeighbours(this.#route, { family, index, proxy: true })) !== undefined;
-  }
-
-  #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {
-    const key = `${family} ${index}`;
-    const known = this.#neighbours.get(key) ?? listNeighbours(this.#route, { family, index });
-    this.#neighbours.set(key, known);
-    return known;
   }
 
   /** @param netns the namespace of a pod. @default the node's */
@@ -342,8 +331,4 @@ export class NodeView {
     this.#pods ??= localPodsIn(otherNamespaces(this.#route), this.links);
     return this.#pods;
   }
-}
-
-function entryOf(address: IpAddress, neighbours: readonly Neighbour[]): Neighbour | undefined {
-  return neighbours.find(({ ip }) => ip !== undefined && ipEquals(ip, address));
 }

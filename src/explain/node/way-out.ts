@@ -1,8 +1,9 @@
-import { cidrContains, formatIp, type IpAddress, ipEquals, shellWord, systemClock } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, shellWord, systemClock } from '../../core/index.ts';
 import { closing } from '../../netlink/index.ts';
-import type { Link, Neighbour, NeighbourFamily, Route } from '../../netlink/route/index.ts';
-import { IFF_LOWER_UP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
+import type { Link, Neighbour, Route } from '../../netlink/route/index.ts';
+import { IFF_LOWER_UP } from '../../netlink/uapi/index.ts';
 import { getWireguard, openWireguard, type WireguardPeer } from '../../netlink/wireguard/index.ts';
+import { isUnanswered, type Neighbours, unansweredText } from './neighbours.ts';
 
 /** Why nothing arrives at the next machine, as far as it is certain. */
 export interface Broken {
@@ -33,15 +34,15 @@ export interface WayOut {
   /** What the kernel knows of the next machine, in words: `neighbour REACHABLE`, `last handshake 12 s ago`. */
   readonly state: string;
   readonly broken: Broken | undefined;
-  /** The next machine is being asked for, and has not answered so far. */
-  readonly unresolved: boolean;
+  /** The neighbour that is asked for, and has not answered so far. */
+  readonly unanswered: Neighbour | undefined;
   /** Of tunnels. */
   readonly outer: Outer | undefined;
 }
 
 /** What following a way asks of the kernel. */
 export interface WayFacts {
-  neighbours(family: NeighbourFamily, index: number): readonly Neighbour[];
+  readonly neighbours: Pick<Neighbours, 'on' | 'find' | 'isSilent'>;
   link(index: number): Link | undefined;
   /** The kernel's own way to an address; undefined: none. */
   route(to: IpAddress): Route | undefined;
@@ -49,8 +50,6 @@ export interface WayFacts {
 
 /** All bytes zero: where a VXLAN device sends what has no entry of its own. */
 const DEFAULT_ENTRY = '000000000000';
-/** A neighbour that did not answer so lately is taken to be gone. */
-const LATELY_SECONDS = 5;
 /** UDP port of VXLAN where the device does not say. */
 const VXLAN_PORT = 8472;
 
@@ -70,7 +69,7 @@ export function wayOut(to: IpAddress, route: Route, facts: WayFacts): WayOut | u
     next: undefined,
     outer: undefined,
     state: 'not known',
-    unresolved: false,
+    unanswered: undefined,
   } as const;
   const down = whyDown(link);
   if (down) return { ...base, kind: 'direct', broken: down };
@@ -80,7 +79,7 @@ export function wayOut(to: IpAddress, route: Route, facts: WayFacts): WayOut | u
   return { ...base, kind: 'direct', next: hop, ...onLink(link, hop, facts) };
 }
 
-type Followed = Pick<WayOut, 'kind' | 'next' | 'state' | 'broken' | 'outer'> & Partial<Pick<WayOut, 'unresolved'>>;
+type Followed = Pick<WayOut, 'kind' | 'next' | 'state' | 'broken' | 'outer'> & Partial<Pick<WayOut, 'unanswered'>>;
 
 function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan']>, facts: WayFacts): Followed {
   const own = shellWord(link.name);
@@ -92,20 +91,23 @@ function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan
     state: 'broken',
     broken: { what: 'tunnel', text, show },
   });
-  const entry = neighbourOf(link, hop, facts);
-  if (hasFailed(entry) === 'lately') return lost(`${link.name} has no neighbour ${formatIp(hop)} (FAILED)`);
-  // It would be asked for by a broadcast through the tunnel: nothing is known before.
-  if (!entry || entry.lladdr.length === 0) {
-    const state = hasFailed(entry) ? failedBefore(entry!, hop, link) : `no neighbour ${formatIp(hop)} yet`;
-    return { kind: 'vxlan', next: undefined, outer: undefined, state, broken: undefined };
-  }
-  const mac = Buffer.from(entry.lladdr).toString('hex');
   const fdb = new Map(
-    facts
-      .neighbours('bridge', link.index)
+    facts.neighbours
+      .on('bridge', link.index)
       .flatMap(({ lladdr, ip }) => (ip ? [[Buffer.from(lladdr).toString('hex'), ip]] : [])),
   );
-  const remote = fdb.get(mac) ?? fdb.get(DEFAULT_ENTRY) ?? vxlan.remote;
+  const byDefault = fdb.get(DEFAULT_ENTRY) ?? vxlan.remote;
+  const entry = facts.neighbours.find(hop, link.index);
+  // It is asked for by a broadcast through the tunnel, which may be long, or leads nowhere.
+  if (!byDefault && facts.neighbours.isSilent(entry))
+    return lost(`${link.name} has no neighbour ${formatIp(hop)} (FAILED)`);
+  if (!entry || entry.lladdr.length === 0) {
+    const unanswered = isUnanswered(entry) ? entry : undefined;
+    const state = unanswered ? unansweredText(unanswered, link.name) : `no neighbour ${formatIp(hop)} yet`;
+    return { kind: 'vxlan', next: undefined, outer: undefined, state, broken: undefined, unanswered };
+  }
+  const mac = Buffer.from(entry.lladdr).toString('hex');
+  const remote = fdb.get(mac) ?? byDefault;
   if (!remote) return lost(`${link.name} has no FDB entry for ${colons(mac)}, the MAC of ${formatIp(hop)}`);
   const route = facts.route(remote);
   const below = facts.link(vxlan.link) ?? (route && facts.link(route.outInterface));
@@ -166,40 +168,26 @@ function whyDown(link: Link): Broken | undefined {
   return undefined;
 }
 
-function onLink(link: Link, hop: IpAddress, facts: WayFacts, of = ''): Pick<WayOut, 'state' | 'broken' | 'unresolved'> {
+function onLink(
+  link: Link,
+  hop: IpAddress,
+  { neighbours }: WayFacts,
+  of = '',
+): Pick<WayOut, 'state' | 'broken' | 'unanswered'> {
   const text = formatIp(hop);
-  const entry = neighbourOf(link, hop, facts);
-  const failed = hasFailed(entry);
-  if (failed === 'before') return { state: failedBefore(entry!, hop, link), broken: undefined, unresolved: false };
-  if (failed) {
+  const entry = neighbours.find(hop, link.index);
+  if (neighbours.isSilent(entry)) {
     const broken: Broken = {
       what: 'neighbour',
-      text: `nobody answers for ${text} on ${link.name}${of} (neighbour FAILED)`,
+      text: `nobody answers for ${text} on ${link.name}${of} (neighbour FAILED, asked for once more)`,
       show: `ip neigh show ${text}`,
     };
-    return { state: 'neighbour FAILED', broken, unresolved: false };
+    return { state: 'neighbour FAILED', broken, unanswered: entry };
   }
-  const unresolved = entry !== undefined && (entry.state & NUD_INCOMPLETE) !== 0;
-  const isKnown = entry !== undefined && entry.lladdr.length > 0 && !unresolved;
+  if (isUnanswered(entry)) return { state: unansweredText(entry!, link.name), broken: undefined, unanswered: entry };
+  const isKnown = entry !== undefined && entry.lladdr.length > 0;
   const state = isKnown ? `${text} answers on ${link.name}` : `${text} was not asked for lately`;
-  return { state, broken: undefined, unresolved };
-}
-
-/**
- * Whether nobody answered for a neighbour when this node asked last. That one is asked for anew by the next packet (__neigh_event_send,
- * net/core/neighbour.c): what was so lately is taken to be so still, what was so before is not.
- */
-function hasFailed(entry: Neighbour | undefined): 'lately' | 'before' | undefined {
-  if (!entry || (entry.state & NUD_FAILED) === 0) return undefined;
-  return (entry.changedSecondsAgo ?? 0) < LATELY_SECONDS ? 'lately' : 'before';
-}
-
-function failedBefore({ changedSecondsAgo = 0 }: Neighbour, hop: IpAddress, { name }: Link): string {
-  return `nobody answered for ${formatIp(hop)} on ${name} when asked ${Math.floor(changedSecondsAgo)} s ago`;
-}
-
-function neighbourOf(link: Link, ip: IpAddress, { neighbours }: WayFacts): Neighbour | undefined {
-  return neighbours(ip.family, link.index).find((one) => one.ip !== undefined && ipEquals(one.ip, ip));
+  return { state, broken: undefined, unanswered: undefined };
 }
 
 function colons(mac: string): string {

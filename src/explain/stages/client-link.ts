@@ -1,7 +1,7 @@
 import { formatIp, formatMac, type IpAddress } from '../../core/index.ts';
-import { type Link, type NextHop, nextHopsOf } from '../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
-import type { NodeView } from '../node/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
+import { IFF_NOARP } from '../../netlink/uapi/index.ts';
+import { isUnanswered, type NodeView, unansweredText } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
 import { vlanToClient } from './links/outside-vlans.ts';
@@ -41,10 +41,9 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
     const text = `no pod on ${link.name} is known to have ${formatIp(hop)}, and this node has heard of nobody else there who does`;
     report.cannotTell('link', `${text}: whether there is such a client is not known here`);
   }
-  const silent = [{ gateway: hop, outInterface: link.index }, ...hopsTo(client.ip, node)].find(isSilent(node));
+  const silent = [entry, ...node.nextHops(client.ip)].find(isUnanswered);
   if (silent) {
-    const on = node.link(silent.outInterface)?.name;
-    const text = `nobody answered for ${formatIp(silent.gateway!)} on ${on} when this node asked last`;
+    const text = unansweredText(silent, node.link(silent.index)?.name ?? '?');
     report.cannotTell('link', `${text}: whether answers get to ${formatIp(client.ip)} is not known here`);
   }
   if (entry && isFixed(entry)) {
@@ -65,19 +64,6 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
       report.cannotTell('link', `${text}: this node does not take what comes there for its own (ip rule, rp_filter)`);
   }
 }
-
-/** Where a route with several next hops leads; none of any other. */
-function hopsTo(ip: IpAddress, node: NodeView): readonly NextHop[] {
-  const matched = node.route({ destination: ip, matched: true });
-  return matched.kind === 'route' ? nextHopsOf(matched.route) : [];
-}
-
-const isSilent =
-  (node: NodeView) =>
-  ({ gateway, outInterface }: NextHop): boolean => {
-    const state = gateway && node.neighbour(gateway, outInterface)?.state;
-    return ((state ?? 0) & (NUD_FAILED | NUD_INCOMPLETE)) !== 0;
-  };
 
 /** Whether nobody but pods is on a link: their bridge without another port, or a pair. */
 function isOfPods({ index }: Link, { family }: IpAddress, node: NodeView): boolean {

@@ -37,6 +37,7 @@ export { type NextHop, nextHopsOf } from './lookup/next-hops.ts';
 export { listPolicyRules, type PolicyRule } from './lookup/policy-rules.ts';
 export { lookUpRoute, type RouteAnswer, type RoutedFlow, type RouteQuestion } from './lookup/route-lookup.ts';
 export {
+  askForNeighbour,
   decodeNeighbour,
   deleteNeighbour,
   listNeighbours,

@@ -5,7 +5,7 @@ import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
-import { NDA, NTF_PROXY, NTF_SELF, NUD_PERMANENT, ndaCacheinfo, ndmsg } from '../uapi/neighbour.ts';
+import { NDA, NTF_PROXY, NTF_SELF, NTF_USE, NUD_NONE, NUD_PERMANENT, ndaCacheinfo, ndmsg } from '../uapi/neighbour.ts';
 import { NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
 import { AF_BRIDGE, AF_UNSPEC, RTM_DELNEIGH, RTM_GETNEIGH, RTM_NEWNEIGH } from '../uapi/rtnetlink.ts';
 
@@ -78,6 +78,17 @@ export function newNeighbour(spec: NeighbourSpec): NetlinkRequest {
       return describeNeighbour(spec);
     },
     payload: encodeNeighbour(spec),
+  };
+}
+
+/** Has the kernel use an entry as the next packet would: it asks for whoever did not answer last. ENOENT when there is none (`isNotFound`). */
+export function askForNeighbour({ index, ip }: Pick<Neighbour, 'index' | 'ip'>): NetlinkRequest {
+  return {
+    type: RTM_NEWNEIGH,
+    flags: 0,
+    operation: 'RTM_NEWNEIGH',
+    object: describeNeighbour({ index, ip }),
+    payload: encodeNeighbour({ index, ip, state: NUD_NONE, flags: NTF_USE }),
   };
 }
 

@@ -45,11 +45,14 @@ export const ndaCacheinfo = struct('nda_cacheinfo', 16, {
   ndm_updated: ['u32', 8],
 });
 
+/** The kernel does with the entry what it would do for a packet. */
+export const NTF_USE = 0x01;
 export const NTF_SELF = 0x02;
 export const NTF_MASTER = 0x04;
 export const NTF_PROXY = 0x08;
 export const NTF_STICKY = 0x40;
 
+export const NUD_NONE = 0x00;
 export const NUD_INCOMPLETE = 0x01;
 export const NUD_REACHABLE = 0x02;
 export const NUD_STALE = 0x04;

@@ -80,6 +80,8 @@ it('somebody answers all but this node who has his address', async () => {
   faults.nft(`table arp f { chain in { type filter hook input priority 0; ${drop}; } }`, 'arp f', outside);
   await lookInVain(outside.ip());
   await expectDoubt(other, outside.ip());
+  // A question has the kernel ask, for three seconds.
+  await lookInVain(outside.ip());
   await faults.expectCode(`${outside.ip()}:${TARGET}`, client.ip(), 'neighbour');
   expect(await answers(client, outside.ip(), TARGET)).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, type Pod, removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
@@ -143,4 +144,18 @@ it.each<[string, () => void, Partial<Record<keyof typeof ways, 'works' | 'fails'
     if (told !== 'unknown') expect(await answers(host, ip, at), name).toBe(told === 'works');
     faults.mend();
   }
+});
+
+it('a client outside did not answer when this node asked last, and does now', async () => {
+  const setArp = (value: string) => outside.namespace.run('ip', 'link', 'set', 'eth0', 'arp', value);
+  setArp('off');
+  faults.undo(() => void setArp('on'));
+  forget(node);
+  expect(await answers(node, outside.ip(), TARGET)).toBe(false);
+  const entry = () => node.namespace.run('ip', 'neigh', 'show', outside.ip());
+  await expect.poll(entry, { timeout: patient(10_000) }).toContain('FAILED');
+  setArp('on');
+  await faults.expectWorks(`${node.ip()}:${NODE_PORT}`, outside.ip());
+  expect(entry()).toContain('REACHABLE');
+  expect(await answers(outside, node.ip(), NODE_PORT)).toBe(true);
 });

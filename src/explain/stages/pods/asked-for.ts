@@ -102,7 +102,7 @@ export function unansweredByNode(
  */
 function answersFor(address: IpAddress, { seenAs, address: source }: LocalPod, node: NodeView): boolean {
   const link = seenAs!;
-  const isEntered = node.isProxied(address, link.index);
+  const isEntered = node.neighbours.isProxied(address, link.index);
   if (address.family === 'IPv6') {
     const forwards = node.sysctl('net/ipv6/conf/all/forwarding') !== '0';
     return isEntered && forwards && isProxyOn(address, link, node);
