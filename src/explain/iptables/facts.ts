@@ -24,6 +24,12 @@ export interface Facts {
    * @default not known
    */
   isHeardAt?(protocol: number, address: KnownBytes, port: KnownBytes): boolean | undefined;
+  /**
+   * Whether no packet is to be wrapped by IPsec, nor was: there is nothing that does it.
+   *
+   * @default not known
+   */
+  isIpsecIdle?(): boolean;
 }
 
 /** A part of a set's key: what a rule says with `src` or `dst` for it. */

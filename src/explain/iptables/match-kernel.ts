@@ -146,6 +146,12 @@ const socket = ({ options, packet, facts }: Asked): Truth => {
   return facts.isHeardAt?.(packet.protocol, destination, destinationPort) === false ? false : undefined;
 };
 
+/** policy_mt, net/netfilter/xt_policy.c: of packets that IPsec has nothing to do with only `--pol none` holds. */
+const policy = ({ options, facts }: Asked): Truth => {
+  if (!facts.isIpsecIdle?.()) return undefined;
+  return options.some(({ name, values }) => name === '--pol' && values[0] === 'none');
+};
+
 /** kube-proxy's own counters have no quota; of a counter with one it depends on how much was counted. */
 const WITHOUT_QUOTA = ['ct_state_invalid_dropped_pkts', 'localhost_nps_accepted_pkts'];
 
@@ -166,6 +172,7 @@ export const KERNEL_MATCHES: Readonly<Record<string, Match>> = {
   nfacct: { '--nfacct-name': ({ values }) => (WITHOUT_QUOTA.includes(values[0]!) ? true : undefined) },
   recent,
   physdev,
+  policy,
   rpfilter,
   socket,
 };

@@ -5,6 +5,8 @@ import {
   type LoadExpression,
   type NftRule,
   nftFamily,
+  readExtensionHeader,
+  type UnknownExpression,
   type Verdict,
 } from '../../netlink/nftables/index.ts';
 import { refusalText } from '../../netlink/nftables/text/index.ts';
@@ -150,13 +152,31 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       const outcome = applyTarget(situation.extensions.get(expression)!, situation);
       return outcome.kind === 'continue' ? undefined : outcome;
     }
-    case 'unknown':
+    case 'unknown': {
+      const known = evaluateUnmodelled(expression, registers, situation);
+      if (known) return known.effect;
       if (WITHOUT_EFFECT.has(expression.name)) return undefined;
       if (!LOADING_OR_ENDING.has(expression.name))
         return { kind: 'cannot tell', about: `expression "${expression.name}"` };
       registers.forget(`expression "${expression.name}"`);
       return goOnIf(undefined, `expression "${expression.name}"`, choose);
+    }
   }
+}
+
+/** What the model does not have, and asks for something that this packet has nothing to do with; undefined: that is not known. */
+function evaluateUnmodelled(
+  expression: UnknownExpression,
+  registers: Registers,
+  { packet, facts }: NftSituation,
+): { readonly effect: Effect } | undefined {
+  // nft_xfrm_get_eval, net/netfilter/nft_xfrm.c.
+  if (expression.name === 'xfrm' && facts.isIpsecIdle?.()) return { effect: NO_MATCH };
+  const header = readExtensionHeader(expression);
+  if (header?.of !== packet.family) return undefined;
+  // No packet of an ordinary connection has one (nft_exthdr_ipv6_eval, nft_exthdr_ipv4_eval, net/netfilter/nft_exthdr.c).
+  const value = header.present ? KnownBytes.of(Uint8Array.of(0)) : 'nothing';
+  return { effect: load(registers, header, 'a header', value) };
 }
 
 /** What fills registers; only a field that the packet does not have ends the rule. */
@@ -170,13 +190,16 @@ function evaluateLoad(expression: LoadExpression, registers: Registers, situatio
         `${expression.base} header, byte ${expression.offset}`,
         loadPayload(expression, packet),
       );
-    case 'meta':
-      return load(registers, expression, `meta ${expression.key}`, loadMeta(expression, packet));
+    case 'meta': {
+      const value = expression.key === 'ipsec' ? loadIpsec(situation) : loadMeta(expression, packet);
+      return load(registers, expression, `meta ${expression.key}`, value);
+    }
     case 'ct':
       return load(registers, expression, `ct ${expression.key}`, loadCt(expression, packet));
     case 'fib':
       return load(registers, expression, `fib ${expression.result}`, loadFib(expression, packet, host));
     case 'rt':
+      if (expression.key === 'ipsec') return load(registers, expression, 'rt ipsec', loadIpsec(situation));
       return load(registers, expression, 'rt nexthop', KnownBytes.unknown(addressBits(packet.family) / 8));
     case 'immediate':
       return load(registers, expression, 'a constant', KnownBytes.of(expression.data));
@@ -204,6 +227,11 @@ function evaluateLoad(expression: LoadExpression, registers: Registers, situatio
     case 'shift':
       return load(registers, expression, 'a shifted value', KnownBytes.unknown(expression.length));
   }
+}
+
+/** Whether IPsec has unwrapped the packet, or is to wrap it. */
+function loadIpsec({ facts }: NftSituation): KnownBytes {
+  return facts.isIpsecIdle?.() ? KnownBytes.of(Uint8Array.of(0)) : KnownBytes.unknown(1);
 }
 
 function outcomeOf(verdict: Verdict): Outcome {

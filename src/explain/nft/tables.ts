@@ -8,7 +8,7 @@ export function isOwnTable(table: string): boolean {
   return table.startsWith(OWN_TABLES);
 }
 
-/** Those of base chains that packets meet: tables that sleep (`flags dormant`) have theirs hooked in nowhere. Of netdev it is not known. */
+/** Those of base chains that packets meet: tables that sleep (`flags dormant`) have theirs hooked in nowhere. */
 export function hookedIn<Chain extends { readonly family: string; readonly table: string }>(
   reader: Pick<NftReader, 'listTables'>,
   chains: readonly Chain[],

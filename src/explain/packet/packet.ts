@@ -38,6 +38,10 @@ const HEADER = {
   IPv6: { length: 40, source: 8, destination: 24 },
 } as const;
 
+/** `frag_off` of <linux/ip.h>: no packet of these is a fragment, and some may not become any. */
+const FRAGMENT_AT = 6;
+const WHOLE = KnownBytes.partly(Uint8Array.of(0, 0), Uint8Array.of(0xbf, 0xff));
+
 /** So many hops hosts begin with (IPDEFTTL, <linux/ip.h>): enough for any way. */
 export const ENOUGH_HOPS = 64;
 /** Where in the headers what becomes of a packet does not hang on: offsets of <linux/ip.h> and <linux/ipv6.h>. */
@@ -204,7 +208,8 @@ export class Packet {
   #header(source: IpAddress | undefined, destination: IpAddress): KnownBytes {
     const { length, ...at } = HEADER[this.family];
     const [versionAt, version, protocolAt] = this.family === 'IPv4' ? [0, 0x45, 9] : [0, 0x60, 6];
-    return KnownBytes.unknown(length)
+    const unknown = KnownBytes.unknown(length);
+    return (this.family === 'IPv4' ? unknown.with(FRAGMENT_AT, WHOLE) : unknown)
       .with(versionAt, KnownBytes.of(Uint8Array.of(version)))
       .with(protocolAt, KnownBytes.of(Uint8Array.of(this.protocol)))
       .with(at.source, source ? KnownBytes.of(source.bytes) : KnownBytes.unknown(destination.bytes.length))

@@ -3,7 +3,7 @@ export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-err
 export type { CommitChange, NftCommit } from './commits/commit.ts';
 export { watchCommits } from './commits/watch-commits.ts';
 export { committedElsewhere, NOTHING_COMMITTED } from './committed-elsewhere.ts';
-export type { Expression, LoadExpression, Verdict } from './expression/expression.ts';
+export type { Expression, LoadExpression, UnknownExpression, Verdict } from './expression/expression.ts';
 export {
   accept,
   cmp,
@@ -25,6 +25,7 @@ export {
   setMarkBits,
   setPayload,
 } from './expression/expressions.ts';
+export { readExtensionHeader } from './expression/extension-header.ts';
 export type { Register } from './expression/register.ts';
 export { expressionKey, sameExpressions } from './expression/same-rule.ts';
 export { nftFamily } from './family.ts';

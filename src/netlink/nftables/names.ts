@@ -5,10 +5,12 @@ import {
   NF_NAT_RANGE_PERSISTENT,
   NF_NAT_RANGE_PROTO_RANDOM,
   NF_NAT_RANGE_PROTO_RANDOM_FULLY,
+  NFPROTO_ARP,
   NFPROTO_BRIDGE,
   NFPROTO_INET,
   NFPROTO_IPV4,
   NFPROTO_IPV6,
+  NFPROTO_NETDEV,
   NFT_SET_ANONYMOUS,
   NFT_SET_CONSTANT,
   NFT_SET_EVAL,
@@ -61,6 +63,8 @@ export const FAMILIES = names<NftFamily>({
   ip: NFPROTO_IPV4,
   ip6: NFPROTO_IPV6,
   bridge: NFPROTO_BRIDGE,
+  netdev: NFPROTO_NETDEV,
+  arp: NFPROTO_ARP,
 });
 
 /** NF_INET_* of enum nf_inet_hooks. */
@@ -91,6 +95,7 @@ export const META_KEYS = names<MetaKey>({
   iifgroup: 21,
   oifgroup: 22,
   cgroup: 23,
+  ipsec: 25,
 });
 
 /** enum nft_ct_keys. */
@@ -148,7 +153,7 @@ export const FIB_RESULTS = names<FibExpression['result']>({ oif: 1, oifname: 2, 
 export const FIB_FLAGS = flagNames<FibFlag>({ saddr: 1, daddr: 2, mark: 4, iif: 8, oif: 16 });
 
 /** enum nft_rt_keys. */
-export const RT_KEYS = names<RtExpression['key']>({ 'nexthop-ip': 1, 'nexthop-ip6': 2 });
+export const RT_KEYS = names<RtExpression['key']>({ 'nexthop-ip': 1, 'nexthop-ip6': 2, ipsec: 4 });
 
 /** enum ip_conntrack_dir. */
 export const DIRECTIONS = names<'original' | 'reply'>({ original: 0, reply: 1 });

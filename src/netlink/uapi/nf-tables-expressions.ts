@@ -175,3 +175,10 @@ export const NFT_EXPRESSIONS = {
     NFTA_TARGET_INFO: [3, 'bytes'],
   }),
 } as const;
+
+/** Of `exthdr`, which the model does not have. */
+export const NFTA_EXTHDR = attributeSet('NFTA_EXTHDR', {
+  NFTA_EXTHDR_DREG: [1, 'be32'],
+  NFTA_EXTHDR_FLAGS: [5, 'be32'],
+  NFTA_EXTHDR_OP: [6, 'be32'],
+});

@@ -3,9 +3,13 @@ import { attributeSet } from '../attribute-set.ts';
 import { struct } from '../struct.ts';
 
 export const NETLINK_XFRM = 6;
+export const XFRM_MSG_GETSA = 0x12;
 export const XFRM_MSG_GETPOLICY = 0x15;
 /** Since Linux 5.15. */
 export const XFRM_MSG_GETDEFAULT = 0x28;
+
+/** struct xfrm_usersa_id: an address, an SPI, a family and a protocol. */
+export const xfrm_usersa_id = struct('xfrm_usersa_id', 24, {});
 
 /** struct xfrm_userpolicy_id: a selector, an index and a direction. */
 export const xfrm_userpolicy_id = struct('xfrm_userpolicy_id', 64, {});

@@ -1,1 +1,1 @@
-export { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from './policies.ts';
+export { blocksWithoutPolicy, hasIpsecStates, type IpsecPolicy, listIpsecPolicies } from './policies.ts';

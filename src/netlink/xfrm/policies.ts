@@ -6,6 +6,7 @@ import {
   XFRM_DADDR,
   XFRM_MSG_GETDEFAULT,
   XFRM_MSG_GETPOLICY,
+  XFRM_MSG_GETSA,
   XFRM_POLICY_ALLOW,
   XFRM_SADDR,
   XFRM_USERPOLICY_BLOCK,
@@ -13,6 +14,7 @@ import {
   xfrm_userpolicy_default,
   xfrm_userpolicy_id,
   xfrm_userpolicy_info,
+  xfrm_usersa_id,
 } from '../uapi/xfrm.ts';
 
 /** What IPsec does with some packets: it wraps them, wants them wrapped, or blocks them. */
@@ -41,6 +43,23 @@ export function listIpsecPolicies(netlink: Netlink): IpsecPolicy[] {
       payload: encodeBody(xfrm_userpolicy_id, {}, XFRMA, {}),
     })
     .flatMap((payload) => decodePolicy(payload) ?? []);
+}
+
+/**
+ * Whether the conversation's namespace has what wraps or unwraps packets (states, `ip xfrm state`).
+ *
+ * @param netlink a conversation of protocol NETLINK_XFRM
+ * @throws KernelError
+ */
+export function hasIpsecStates(netlink: Netlink): boolean {
+  const listing = {
+    type: XFRM_MSG_GETSA,
+    flags: 0,
+    operation: 'XFRM_MSG_GETSA',
+    object: 'states of IPsec',
+    payload: encodeBody(xfrm_usersa_id, {}, XFRMA, {}),
+  };
+  return netlink.dumpBeginning(listing, 1).length > 0;
 }
 
 /**

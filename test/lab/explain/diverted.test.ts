@@ -269,6 +269,17 @@ const IN_NOBODYS_WAY: Readonly<Record<string, () => void>> = {
     const seen = 'type filter hook forward priority -200; meta l4proto tcp counter jump direct; ether type ip6 return';
     faults.nft(`table bridge others { ${passing}\nchain seen { ${seen}; } }`, 'bridge others');
   },
+  'chains on links that only count and log': () => {
+    const [from, to] = [vethOf(node, client), vethOf(node, web)];
+    const seen = (hook: string, link: string) => `type filter hook ${hook} device "${link}" priority 0; counter`;
+    const rules = `chain in { ${seen('ingress', from)}; tcp dport 80 log prefix "seen " accept; }\nchain out { ${seen('egress', to)}; }`;
+    faults.nft(`table netdev others { ${rules} }`, 'netdev others');
+    faults.nft('table arp others { chain in { type filter hook input priority 0; counter; } }', 'arp others');
+  },
+  'a chain on a link whose table sleeps': () => {
+    const drop = ingress(`ingress device "${vethOf(node, client)}"`);
+    faults.nft(`table netdev others { flags dormant; chain in { ${drop}; } }`, 'netdev others');
+  },
   'a chain in bridges whose table sleeps': () =>
     faults.nft(`table bridge others { flags dormant; chain seen { ${ingress('forward')}; } }`, 'bridge others'),
   'rules in the endpoint whose table sleeps': () => {

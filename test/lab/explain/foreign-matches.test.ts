@@ -102,6 +102,31 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     pod: 'unknown',
     outside: 'unknown',
   },
+  // As strongSwan writes them for a connection (leftfirewall), and shorewall for hosts without one.
+  'what IPsec has unwrapped, or is to wrap': {
+    rules: [
+      '-A FORWARD -p tcp -m policy --dir in --pol ipsec --reqid 1 --proto esp -j DROP',
+      '-A FORWARD -p tcp -m policy --dir out --pol ipsec -j DROP',
+      '-A FORWARD -p tcp -m policy --dir in --pol none -j ACCEPT',
+      '-A FORWARD -p tcp -j DROP',
+    ],
+    pod: 'works',
+    outside: 'works',
+  },
+  'what IPsec has not unwrapped': {
+    rules: ['-A FORWARD -p tcp -m policy --dir in --pol none -j DROP'],
+    pod: 'fails',
+    outside: 'fails',
+  },
+  'what IPsec has not unwrapped, where it may': {
+    rules: [
+      'ip xfrm state allocspi src 192.0.2.1 dst 192.0.2.2 proto esp mode tunnel min 0x100 max 0x200',
+      '-A FORWARD -p tcp -m policy --dir in --pol ipsec -j DROP',
+    ],
+    undo: 'ip xfrm state flush',
+    pod: 'unknown',
+    outside: 'unknown',
+  },
   // Of chain tcpflags of shorewall 5.2.8, as for all interfaces of its examples.
   'a port that no client has': {
     rules: [

@@ -87,6 +87,31 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     verdict: 'works',
     answered: true,
   },
+  'what IPsec has unwrapped, or is to wrap': {
+    lines: forward('meta ipsec exists drop', 'rt ipsec exists drop', 'ipsec in ip saddr 192.0.2.1 drop'),
+    verdict: 'works',
+    answered: true,
+  },
+  'what IPsec has not unwrapped': {
+    lines: forward(`${TO_TARGET} meta ipsec missing drop`),
+    verdict: 'fails',
+    answered: false,
+  },
+  'fragments, and options of IP': {
+    lines: raw('ip frag-off & 0x1fff != 0 drop', 'ip option lsrr exists drop', 'frag frag-off 64 drop'),
+    verdict: 'works',
+    answered: true,
+  },
+  'all that are whole': {
+    lines: forward(`${TO_TARGET} ip frag-off & 0x3fff == 0 drop`),
+    verdict: 'fails',
+    answered: false,
+  },
+  'what may not become fragments': {
+    lines: forward(`${TO_TARGET} ip frag-off & 0x4000 == 0 drop`),
+    verdict: 'unknown',
+    answered: true,
+  },
   'what is translated passes, and nothing else': {
     lines: chain('filter hook forward priority 0', ['ct status dnat accept'], 'drop'),
     verdict: 'works',

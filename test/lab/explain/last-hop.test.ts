@@ -75,6 +75,13 @@ it.each<[string, () => void]>([
   ['a policy rule for what comes in by the bridge', () => rule('iif cni0 blackhole')],
   ['a policy rule for the client', () => rule(`from ${CLIENT} blackhole`)],
   [
+    'a locked port whose pod is entered for it',
+    () => {
+      entered(macOf(web), `${vethOf(node, web)} master`, 'static');
+      port('locked', 'on', 'off');
+    },
+  ],
+  [
     'the same without rules in the bridge',
     () => {
       noBridgeRules();

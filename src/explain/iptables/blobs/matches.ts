@@ -214,6 +214,23 @@ function tcpmss(blob: Blob): Option[] {
   return [iptablesOption('--mss', [rangeText(blob.u16(0), blob.u16(2))], blob.u8(4) !== 0)];
 }
 
+/** Elements of 76 bytes: `addr[4][16]; be32 spi; u32 reqid; u8 proto, mode; u8 match, invert`. */
+const POLICY_ELEMENT = { match: 74, invert: 75 };
+const POLICY = { in: 1, none: 4, strict: 8 };
+
+/** xt_policy_info: four elements, `u16 flags, len`, <linux/netfilter/xt_policy.h>. Of what packets are wrapped in nothing is read. */
+function policy(blob: Blob): Option[] | undefined {
+  const [flags, count] = [blob.u16(304), blob.u16(306)];
+  const isNone = (flags & POLICY.none) !== 0;
+  if (!isNone && (count !== 1 || blob.u8(POLICY_ELEMENT.match) !== 0 || blob.u8(POLICY_ELEMENT.invert) !== 0))
+    return undefined;
+  return [
+    iptablesOption('--dir', [(flags & POLICY.in) !== 0 ? 'in' : 'out']),
+    iptablesOption('--pol', [isNone ? 'none' : 'ipsec']),
+    ...optionIf((flags & POLICY.strict) !== 0, '--strict'),
+  ];
+}
+
 const PACKET_TYPES = ['unicast', 'broadcast', 'multicast'];
 
 /** xt_pkttype_info: `int pkttype, invert`, the former one of PACKET_*; <linux/netfilter/xt_pkttype.h>. */
@@ -248,6 +265,7 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   icmp: [{ revisions: [0], size: 4, decode: icmp('--icmp-type') }],
   icmp6: [{ revisions: [0], size: 4, decode: icmp('--icmpv6-type') }],
   hl: [{ revisions: [0], family: 'IPv6', size: 2, decode: hops }],
+  policy: [{ revisions: [0], size: 308, decode: policy }],
   pkttype: [{ revisions: [0], size: 8, decode: pkttype }],
   tcpmss: [{ revisions: [0], size: 5, decode: tcpmss }],
 };

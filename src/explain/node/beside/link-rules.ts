@@ -33,10 +33,8 @@ export function linkRulesHere(nft: Nftables): LinkRules[] {
   return [...chains.map(ofNftables), ...ofArptables(), ...ebtablesWithRules().map(ofEbtables)];
 }
 
-/** Rules for ARP, and of tables for links, are not looked into. */
 function letsAllThrough(nft: Nftables, { family, table, name, policy }: LinkChain): boolean {
-  if (policy === 'drop' || (family !== 'bridge' && family !== 'inet')) return false;
-  return rulesAreHarmless(nft, { kind: 'chain', family, table, name });
+  return policy !== 'drop' && rulesAreHarmless(nft, { kind: 'chain', family, table, name });
 }
 
 function ofNftables({ family, table, name, links }: LinkChain): LinkRules {

@@ -18,6 +18,7 @@ import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../.
 import { type IpvsReader, IpvsServers, reroutesAnswers } from '../../ipvs/index.ts';
 import { KernelRules, NftRules } from '../../nft/index.ts';
 import type { RuleSource } from '../../walk/index.ts';
+import { ipsecIdleHere } from '../ipsec.ts';
 import { listenersHere } from './listeners.ts';
 import { packetQueuesHere } from './packet-queues.ts';
 import { recentListsHere } from './recent-lists.ts';
@@ -42,6 +43,7 @@ export function readRules(nft: Nftables, family: IpFamily): RulesHere {
     recent: recentListsHere(),
     isQueueHeard: packetQueuesHere(),
     isHeardAt: listenersHere(),
+    isIpsecIdle: ipsecIdleHere(),
   };
   let legacy: LegacyTables | undefined;
   let gap: string | undefined;

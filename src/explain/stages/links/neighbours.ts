@@ -1,4 +1,5 @@
-import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import { NUD_NOARP } from '../../../netlink/uapi/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
@@ -32,14 +33,24 @@ export function sends(pod: LocalPod, to: IpAddress, goals: readonly Goal[], node
     report.fail('link', { code: 'neighbour', text: lost.text, remedy: lost.remedy });
     return false;
   }
-  for (const text of [...found.map((one) => one?.text), locked(pod)])
+  for (const text of [...found.map((one) => one?.text), locked(pod, node)])
     if (text !== undefined) report.cannotTell('link', text);
   return true;
 }
 
-/** In words, what a locked port may stop; undefined: it is none. */
-function locked({ outside }: LocalPod): string | undefined {
+/**
+ * In words, what a locked port may stop; undefined: it is none, or the pod is entered for it and stays so (br_handle_frame_finish,
+ * net/bridge/br_input.c).
+ */
+function locked({ inside, outside, seenAs }: LocalPod, node: NodeView): string | undefined {
   if (!outside?.bridgePort?.locked) return undefined;
+  const isEntered = node.neighbours
+    .on('bridge', outside.index)
+    .some(
+      ({ lladdr, master, state }) =>
+        master === seenAs?.index && sameBytes(lladdr, inside.address) && (state & NUD_NOARP) !== 0,
+    );
+  if (isEntered && !seenAs?.vlanFiltering) return undefined;
   return `the port ${outside.name} is locked: frames of senders that are not entered for it are dropped`;
 }
 
@@ -69,7 +80,8 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     back && unheardBy(pod, back, { peer: asker, asks: false, translated: goal.masqueraded !== false }, node),
   ].filter((one) => one !== undefined);
   if (isLost(found, goal, report)) return true;
-  if (locked(pod) !== undefined) report.cannotTellEndpoint('link', goal.address, locked(pod)!);
+  const barred = locked(pod, node);
+  if (barred !== undefined) report.cannotTellEndpoint('link', goal.address, barred);
   // Who asks first is whoever sends first, and is known to the other by that; the node's own frames go to all ports.
   const listener = switched ? pod : isBridged(asked, goal, pod, node) ? here : undefined;
   if (listener && isUnasked(listener, goal.ip)) {

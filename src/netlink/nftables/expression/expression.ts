@@ -56,7 +56,8 @@ export type MetaKey =
   | 'iifgroup'
   | 'oifgroup'
   | 'pkttype'
-  | 'cgroup';
+  | 'cgroup'
+  | 'ipsec';
 
 /** Loads what the kernel knows about the packet. Host byte order, but `protocol` (an EtherType) in network order. */
 export interface MetaExpression {

@@ -14,9 +14,12 @@ export interface FibExpression {
   readonly to: Register;
 }
 
-/** Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. */
+/**
+ * Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. `ipsec`: whether it is to be
+ * wrapped, 0 or 1.
+ */
 export interface RtExpression {
   readonly kind: 'rt';
-  readonly key: 'nexthop-ip' | 'nexthop-ip6';
+  readonly key: 'nexthop-ip' | 'nexthop-ip6' | 'ipsec';
   readonly to: Register;
 }

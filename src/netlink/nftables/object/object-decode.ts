@@ -55,14 +55,15 @@ export function isBaseChain(payload: Uint8Array): boolean {
   return findAttribute(payload, nfgenmsg.size, payload.length, hook & NLA_TYPE_MASK, 'NFTA_CHAIN') >= 0;
 }
 
-/** Undefined for a base chain of a type or hook the model does not have (`ingress`). */
+/** Undefined for a base chain of a family, type or hook the model does not have (`ingress`). */
 export function decodeChain(payload: Uint8Array, family: NftFamily): NftChain | undefined {
   const a = NFTA_CHAIN.decode(payload, nfgenmsg.size);
   let base: BaseChain | undefined;
   if (a.NFTA_CHAIN_HOOK) {
     const hook = HOOKS.name(need(a.NFTA_CHAIN_HOOK, 'NFTA_HOOK_HOOKNUM'));
     const type = a.NFTA_CHAIN_TYPE;
-    if (!hook || (type !== 'filter' && type !== 'nat' && type !== 'route')) return undefined;
+    if (family === 'netdev' || family === 'arp' || !hook) return undefined;
+    if (type !== 'filter' && type !== 'nat' && type !== 'route') return undefined;
     base = {
       type,
       hook,

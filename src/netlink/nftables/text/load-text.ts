@@ -69,6 +69,7 @@ const META_TYPES: Partial<Record<MetaKey, ValueType>> = {
   nfproto: 'nfproto',
   l4proto: 'inet_proto',
   protocol: 'network_integer',
+  ipsec: 'existence',
 };
 
 /** `meta mark`, `iifname` */
@@ -108,6 +109,7 @@ export function fibText({ result, flags, present }: FibExpression): Operand {
 
 /** `rt ip nexthop`, `rt ip6 nexthop` */
 export function rtText(key: RtExpression['key']): Operand {
+  if (key === 'ipsec') return { text: 'rt ipsec', type: 'existence', words: 1 };
   return key === 'nexthop-ip'
     ? { text: 'rt ip nexthop', type: 'ipv4_addr', words: 1 }
     : { text: 'rt ip6 nexthop', type: 'ipv6_addr', words: 4 };
