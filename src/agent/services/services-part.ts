@@ -6,7 +6,7 @@ import {
   nothingToCompare,
   tryParseIp,
 } from '../../core/index.ts';
-import type { ObjectEvent, Resource } from '../../kube/index.ts';
+import type { KubeKind, ObjectEvent, Resource } from '../../kube/index.ts';
 import {
   changeOf,
   type NodePlan,
@@ -69,6 +69,7 @@ export class ServicesPart implements Part {
   #traffic: TrafficSource | undefined;
   /** Of other modes' rules. */
   readonly #removals: Promise<void>[] = [];
+  #areNodesListed = false;
   /** Those whose rules were complete once. */
   readonly #complete = new Set<IpFamily>();
   /** Resolves when all objects were read once, or the agent stops. */
@@ -178,14 +179,18 @@ export class ServicesPart implements Part {
     }
   }
 
+  listed(kind: KubeKind): void {
+    if (kind === 'Node') this.#areNodesListed = true;
+  }
+
   synced(): void {
     const { config, logger } = this.#options.context;
     const node = this.#store.node(config.nodeName);
     if (!node) {
-      logger.warn(
-        { node: config.nodeName },
-        'There is no Node object of this name: give --hostname-override the one it has',
-      );
+      const text = this.#areNodesListed
+        ? 'There is no Node object of this name: give --hostname-override the one it has'
+        : 'The Node object could not be read: the API server has not answered, or does not let this account list and watch nodes';
+      logger.warn({ node: config.nodeName }, text);
     }
     this.health.nodeChanged(node);
     this.#objectsKnown();

@@ -123,6 +123,28 @@ describe('synced', () => {
     });
   });
 
+  it('does not say that a Node is not there while Nodes cannot be read', async () => {
+    const clock = new FakeClock();
+    const all = ['list', 'watch'];
+    const groups = ['', 'discovery.k8s.io', 'networking.k8s.io'];
+    t.server.misbehave.rules = [
+      { apiGroups: groups, resources: ['services', 'endpointslices', 'servicecidrs'], verbs: all },
+    ];
+    t.applyWeb();
+    await t.start({ clock });
+    await eventually(async () => {
+      await clock.advance(10_000);
+      expect(t.recorder.isSynced).toBe(true);
+    });
+    await clock.advance(100);
+    const unread = {
+      where: 'nodes',
+      message: expect.stringMatching(/answered 403: .* resource "nodes"/),
+      unread: true,
+    };
+    expect(t.recorder.present).toEqual([unread]);
+  });
+
   it('waits for the ServiceCIDRs until they are there or cannot be read', async () => {
     const clock = new FakeClock();
     t.server.misbehave.endlessLists.add('servicecidrs');

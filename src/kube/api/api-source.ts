@@ -155,9 +155,10 @@ export class ApiSource implements ObjectSource {
 
   #tellProblems(): void {
     const problems = this.#readings.flatMap(({ reflector }) => reflector.problems());
-    for (const { resource, reflector, hasAwaited } of this.#readings) {
+    for (const { resource, reflector, isComplete, hasAwaited } of this.#readings) {
       const { awaited } = resource;
-      if (!awaited || !this.#waitOver || hasAwaited) continue;
+      // Of what was never read nobody knows whether it is there: why not is told already.
+      if (!awaited || !this.#waitOver || hasAwaited || !isComplete) continue;
       problems.push({ where: reflector.target.name, object: awaited.object, message: awaited.absence });
     }
     if (isDeepStrictEqual(problems, this.#toldProblems)) return;
