@@ -130,6 +130,26 @@ describe('addresses that may be no Service’s', () => {
     expect(externalIps()).toBe(0);
   });
 
+  it('are no load-balancer VIPs that come to an interface, also once the Node has gone', async () => {
+    const own = [parseIp('192.0.2.1')];
+    bench = new FamilyBench([], { localAddresses: () => ({ all: own, own }) });
+    const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+    bench.store.nodesByName.set('n1', makeNode('n1', { status: { addresses } }));
+    bench.store.services.set('a/x', makeService('a/x', {}, { vips: ['192.0.2.7', '192.0.2.1'] }));
+    await bench.settle();
+    const vips = () => bench.proxy.plan.ports.get('a/x:/TCP')!.loadBalancerVips;
+    expect(vips()).toEqual([parseIp('192.0.2.7')]);
+    own.push(parseIp('192.0.2.7'));
+    bench.proxy.nodeChanged();
+    await bench.clock.advance(5_000);
+    expect(vips()).toEqual([parseIp('192.0.2.7')]);
+    bench.store.nodesByName.delete('n1');
+    bench.proxy.nodeChanged();
+    bench.proxy.resync();
+    await bench.clock.advance(5_000);
+    expect(vips()).toEqual([parseIp('192.0.2.7')]);
+  });
+
   it('are where the agent reaches the API server, and what is not on the list of allowed ones', async () => {
     await start({ apiServer: () => parseIp('198.51.100.7') });
     expect(externalIps()).toBe(0);
