@@ -1,5 +1,21 @@
-import { formatIp, type IpAddress, type IpFamily, ipEquals, specialRange } from '../../core/index.ts';
-import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '../../netlink/route/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  cidrEquals,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  ipEquals,
+  networkOf,
+  specialRange,
+} from '../../core/index.ts';
+import {
+  type InterfaceAddress,
+  type Link,
+  type NetworkEvent,
+  type NetworkWatch,
+  watchNetwork,
+} from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
 
@@ -7,7 +23,7 @@ import { RTPROT_NODEPLANE } from './route-object.ts';
 type Role = 'underlay' | 'obstacle' | `device ${string}`;
 
 /**
- * Notices that others changed our routes, a link they rest on, or which link has the node's address. Links are compared with what was last read of them: the
+ * Notices that others changed our routes, a link they rest on, which networks are on that, or which link has the node's address. Links are compared with what was last read of them: the
  * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word, and
  * the loss of its carrier its nexthop objects with their routes (nexthop_flush_dev), so that the link is all there is to go by.
  */
@@ -18,6 +34,8 @@ export class KernelWatch {
   /** The node's own, where one is known, and the index of the link that has it, where one has. */
   #address: IpAddress | undefined;
   #addressAt: number | undefined;
+  /** Of the link that leads to the other nodes. */
+  #underlayAddresses: readonly Cidr[] = [];
   #tunnel: number | undefined;
   #tunnelIsOurs = false;
   /** Whose neighbour entries we have just deleted, as text. */
@@ -40,6 +58,11 @@ export class KernelWatch {
   addressIs(address: IpAddress | undefined, index: number | undefined): void {
     this.#address = address;
     this.#addressAt = index;
+  }
+
+  /** What was just read of the link that leads to the other nodes: its addresses, each with the prefix of its network. */
+  underlayHas(addresses: readonly Cidr[]): void {
+    this.#underlayAddresses = addresses;
   }
 
   /**
@@ -91,7 +114,8 @@ export class KernelWatch {
         return true;
       case 'address': {
         const { address, index } = event.address;
-        if (!this.#isOwn(address)) return false;
+        const hasChanged = this.#changesNetworks(event.address, event.deleted);
+        if (!this.#isOwn(address)) return hasChanged;
         // Without it nothing can be done: where it comes, or comes back to, there are no routes. A renewed lease is told, too.
         const isKnown = this.#addressAt === index;
         if (event.deleted && isKnown) this.#addressAt = undefined;
@@ -116,6 +140,20 @@ export class KernelWatch {
       case 'link':
         return this.#isOther(event.link, event.deleted);
     }
+  }
+
+  /** Nodes in a network that comes to the link are on it from now on; those in one that went are not. */
+  #changesNetworks({ index, address, prefixLength }: InterfaceAddress, deleted: boolean): boolean {
+    if (index !== this.#links.get('underlay')?.index || address.family !== this.#family) return false;
+    if (specialRange(address) !== undefined || prefixLength === addressBits(address.family)) return false;
+    const isSame = (one: Cidr) => one.prefixLength === prefixLength && ipEquals(one.address, address);
+    const others = this.#underlayAddresses.filter((one) => !isSame(one));
+    const wasThere = others.length < this.#underlayAddresses.length;
+    this.#underlayAddresses = deleted ? others : [...others, { address, prefixLength }];
+    if (wasThere !== deleted) return false;
+    const network = (one: Cidr) => ({ ...one, address: networkOf(one.address, one.prefixLength) });
+    const its = network({ address, prefixLength });
+    return !others.some((one) => cidrEquals(network(one), its));
   }
 
   /** While none is known, as where a link is named that has none yet, any may be it. */

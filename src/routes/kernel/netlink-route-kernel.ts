@@ -81,6 +81,7 @@ export class NetlinkRouteKernel implements RouteKernel {
     const { index, name, mtu } = link;
     const prefixes = all.filter((one) => one.index === index && specialRange(one.address) === undefined).map(blockOf);
     this.#watch.seen('underlay', link);
+    this.#watch.underlayHas(prefixes);
     return { index, name, mtu, address: found.address, prefixes };
   }
 

@@ -64,3 +64,34 @@ it(
   },
   patient(120_000),
 );
+
+it(
+  'a Node in a network that comes to the interface is on the link at once, and nobody is said to have changed routes',
+  async () => {
+    const cluster = await createCluster();
+    const [node, other] = cluster.nodes;
+    const [here, near] = cluster.pods;
+    const on = ({ namespace }: typeof node, action: 'add' | 'del', ...addresses: string[]) => {
+      for (const address of addresses) namespace.run('ip', 'address', action, address, 'dev', 'eth0');
+    };
+    on(other, 'add', '192.168.70.2/24', 'fd00:70::2/64');
+    const [agent] = await cluster.start('--routes', 'auto');
+    cluster.tell(other, { ips: ['192.168.70.2', 'fd00:70::2'] });
+    const ways = () => FAMILIES.map((family) => wayTo(node, near, family));
+    await expect.poll(ways).toEqual(['nodeplane-v4', 'nodeplane-v6']);
+    on(node, 'add', '192.168.70.1/24', 'fd00:70::1/64');
+    await expect.poll(ways, { timeout: 8000 }).toEqual(['eth0', 'eth0']);
+    for (const family of FAMILIES) {
+      await expect
+        .poll(() => cluster.ask(here, near, family), { timeout: patient(10_000) })
+        .toMatch(`${near.name} saw `);
+    }
+    on(node, 'add', '192.168.70.9/24', 'fd00:70::9/64');
+    on(node, 'del', '192.168.70.9/24', 'fd00:70::9/64', '192.168.70.1/24', 'fd00:70::1/64');
+    await expect.poll(ways, { timeout: 8000 }).toEqual(['nodeplane-v4', 'nodeplane-v6']);
+    const told = agent!.logs().filter(({ msg }) => String(msg).includes('Somebody changed our routes'));
+    expect(told).toEqual([]);
+    await cluster.stop();
+  },
+  patient(120_000),
+);
