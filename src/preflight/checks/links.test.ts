@@ -13,6 +13,19 @@ it.each([
   expect(finding).toMatchObject({ state, message: expect.stringContaining(message) });
 });
 
+it.each([
+  ['ip link set cni0 mtu 1450; pods that run keep theirs', ['--routes=vxlan']],
+  [
+    'new pods get what the agent finds for them; pods that run keep theirs: make them anew',
+    ['--routes=vxlan', '--cni'],
+  ],
+  ['give new pods 1500, by "mtu" in a --cni-conflist; pods that run keep theirs: make them anew', ['--cni']],
+])('links.mtu: the bridge of pods is not set by hand where the agent keeps it: %s', async (remedy, flags) => {
+  const node = { links: () => [link('cni0', { kind: 'bridge', mtu: 9000 })] };
+  const finding = await look('links.mtu', { flags, node });
+  expect(finding).toMatchObject({ state: 'warning', remedy: expect.stringContaining(remedy) });
+});
+
 const LINKS = [
   link('cni0', { index: 3, kind: 'bridge' }),
   link('flannel.1', { index: 4, kind: 'vxlan' }),

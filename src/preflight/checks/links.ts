@@ -113,12 +113,21 @@ const mtu: Check = {
       const names = tooLarge.map((link) => `${link.name} ${link.mtu}`);
       return warning(
         `${firstFew(names)}: larger than the ${most} bytes that reach other nodes (${said.join(', ')})`,
-        `ip link set ${tooLarge[0]!.name} mtu ${most}; pods that run keep theirs`,
+        smallerMtu(tooLarge[0]!, most, config),
       );
     }
     return ok(`${said.join(', ')}; packets of pods may have ${most} bytes`);
   },
 };
+
+/** The agent with --cni keeps the bridge at the least MTU of its pods, whatever somebody sets. */
+function smallerMtu({ kind, name }: Link, most: number, { cni, routes }: World['config']): string {
+  if (kind !== 'bridge' || !cni) return `ip link set ${name} mtu ${most}; pods that run keep theirs`;
+  const makeAnew = `pods that run keep theirs: make them anew (kubectl drain), and ${name} follows`;
+  return routes
+    ? `new pods get what the agent finds for them; ${makeAnew}`
+    : `give new pods ${most}, by "mtu" in a --cni-conflist; ${makeAnew}`;
+}
 
 /** @throws ERR_ROUTES when the underlay cannot carry a tunnel, which `look` tells as what it is */
 function carried({ config: { routes } }: World, underlay: Attachment): number {
