@@ -1,5 +1,14 @@
-import { addressBits, type Cidr, formatCidr, formatIp, networkOf, sameBytes } from '../../core/index.ts';
-import { type Link, newOwnBridgeVlan, newRoute, setBridge, setLink } from '../../netlink/route/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  networkOf,
+  sameBytes,
+} from '../../core/index.ts';
+import { type Link, lookUpRoute, newOwnBridgeVlan, newRoute, setBridge, setLink } from '../../netlink/route/index.ts';
 import { IFF_PROMISC, RT_SCOPE_LINK, RTPROT_KERNEL } from '../../netlink/uapi/index.ts';
 import { addressRequests, createBridge } from '../bridge/bridge.ts';
 import { bridgeMac } from '../bridge/connect-bridge.ts';
@@ -102,7 +111,8 @@ function gatewayDifferences(kernel: KernelLinks, link: Link, pods: readonly Want
         return [{ ours: `address ${formatCidr(gateway)}`, mend }];
       }
       const network = { ...gateway, address: networkOf(gateway.address, gateway.prefixLength) };
-      if (gateway.prefixLength === addressBits(gateway.address.family) || kernel.hasRoute(network, index)) return [];
+      if (gateway.prefixLength === addressBits(gateway.address.family)) return [];
+      if (kernel.hasRoute(network, index)) return strayingWays(kernel, link, addressesWithin(network, pods));
       return [
         {
           ours: `route ${formatCidr(network)} dev ${name} proto kernel src ${formatIp(gateway.address)}`,
@@ -116,6 +126,36 @@ function gatewayDifferences(kernel: KernelLinks, link: Link, pods: readonly Want
       ...(pods.some(leadsFromLoopback) && { [`net/ipv4/conf/${name}/route_localnet`]: 1 }),
     }),
   ];
+}
+
+/** Of the first of these addresses that the node does not reach by the link: that of all others may be the same. */
+function strayingWays(
+  kernel: KernelLinks,
+  { index, name, master }: Link,
+  addresses: readonly IpAddress[],
+): Difference[] {
+  // The routes of a VRF are elsewhere.
+  if (master !== 0) return [];
+  for (const destination of addresses) {
+    const answer = lookUpRoute(kernel.host, { destination });
+    if (answer.kind === 'route' && answer.route.outInterface === index) continue;
+    const text = formatIp(destination);
+    const where =
+      answer.kind === 'route' ? `by ${kernel.nameOf(answer.route.outInterface)}` : `nowhere (${answer.errno})`;
+    const look = `ip${destination.family === 'IPv6' ? ' -6' : ''} route show match ${text}`;
+    return [
+      {
+        theirs: `what the node sends to ${text} goes ${where}, by a route of somebody else that no repair removes (${look})`,
+        ours: `what the node sends to ${text} goes by ${name}`,
+      },
+    ];
+  }
+  return [];
+}
+
+function addressesWithin(network: Cidr, pods: readonly WantedLink[]): IpAddress[] {
+  const addresses = pods.flatMap(({ ips }) => ips.map(({ address }) => address.address));
+  return addresses.filter((address) => cidrContains(network, address));
 }
 
 /** The route that comes with an address. */

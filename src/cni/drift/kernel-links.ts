@@ -40,6 +40,11 @@ export class KernelLinks {
     return this.#byName.get(name);
   }
 
+  /** Of a link that is there, or what stands for one that is not. */
+  nameOf(index: number): string {
+    return this.#links.find((link) => link.index === index)?.name ?? `the link of index ${index}`;
+  }
+
   /** The host's end of an attachment's veth pair, also under another name or without its alias. */
   hostLink(key: AttachmentKey): Link | undefined {
     const isEnd = (link: Link) => isOf(link, key) || (link.kind === 'veth' && sameBytes(link.address, hostMac(key)));

@@ -189,6 +189,36 @@ describe('what no repair mends is told all the same', () => {
   );
 });
 
+it.each([
+  [
+    'the bridge of another network, with the same subnet',
+    'ip link add kube-bridge type bridge; ip link set kube-bridge up; ip address add 10.244.1.1/24 dev kube-bridge; ip route del 10.244.1.0/24 dev cni0; ip route append 10.244.1.0/24 dev cni0 src 10.244.1.1',
+    'ip link del kube-bridge',
+    /^bridge "cni0"\n- what the node sends to 10\.244\.1\.\d+ goes by kube-bridge, .*\n\+ what the node sends to \S+ goes by cni0$/,
+  ],
+  [
+    'a more specific route of another network',
+    'ip route add blackhole 10.244.1.0/25',
+    'ip route del blackhole 10.244.1.0/25',
+    /^bridge "cni0"\n- what the node sends to 10\.244\.1\.\d+ goes nowhere \(EINVAL\), .*\(ip route show match /,
+  ],
+])(
+  'a route in the way of the node is told and left: %s',
+  async (_, harm, remedy, told) => {
+    const pod = await addPod();
+    node.run('sh', '-ec', harm);
+    expect(reaches(node, pod.ips[0]!)).toBe(false);
+    const found = await diff();
+    expect(found).toEqual({ status: 1, text: expect.stringMatching(told) });
+    expect(await diff('--repair')).toEqual(found);
+    node.run('sh', '-ec', remedy);
+    expect(reaches(node, pod.ips[0]!)).toBe(true);
+    expect(await diff()).toEqual({ status: 0, text: '' });
+    await delPod(pod);
+  },
+  LONG_MS,
+);
+
 it(
   'what is not ours is left alone: other links, addresses of the bridge, ports of others',
   async () => {
