@@ -30,6 +30,7 @@ const LINKS = [
   link('cni0', { index: 3, kind: 'bridge' }),
   link('flannel.1', { index: 4, kind: 'vxlan' }),
   link('eth0', { index: 2 }),
+  link('nodeplane-v4', { index: 5, kind: 'vxlan', alias: DEVICE_ALIAS }),
 ];
 const address = (text: string, index = 3) => ({ index, ...parseAddressWithPrefix(text) }) as never;
 
@@ -56,6 +57,7 @@ it.each([
   ['10.244.1.64/26 by eth0', route('10.244.1.64/26', 2)],
   ['10.244.2.0/26 by eth0', route('10.244.2.0/26', 2)],
   ['10.244.2.0/24 by flannel.1', route('10.244.2.0/24', 4)],
+  ['10.244.2.0/24 by nodeplane-v4', route('10.244.2.0/24', 5)],
 ])('links.routes tells of "%s"', async (words, one) => {
   const finding = await look('links.routes', { flags: FLAGS, node: { links: () => LINKS, routes: () => [one] } });
   expect(finding).toMatchObject({ state: 'warning', message: expect.stringMatching(`: ${words}$`) });
@@ -66,6 +68,7 @@ it.each([
   ['the bridge of pods that are here', route('10.244.1.0/24', 3, { protocol: 2 })],
   ['a node that is reached directly', route('10.244.2.0/24', 2)],
   ['what is ours', route('10.244.2.0/26', 2, { protocol: 78 })],
+  ['the address of our tunnel', route('10.244.1.0/32', 5, { protocol: 2 })],
   ['more than the pods’ range', route('10.0.0.0/8', 4)],
 ])('links.routes lets pass %s', async (_, one) => {
   const finding = await look('links.routes', { flags: FLAGS, node: { links: () => LINKS, routes: () => [one] } });

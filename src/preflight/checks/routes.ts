@@ -1,7 +1,7 @@
 import { type Cidr, cidrCovers, formatCidr } from '../../core/index.ts';
 import type { Link, Route } from '../../netlink/route/index.ts';
-import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
-import { ROUTE_TYPE_WORDS, RTPROT_NODEPLANE } from '../../routes/index.ts';
+import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE, RTPROT_KERNEL } from '../../netlink/uapi/index.ts';
+import { isOurDevice, ROUTE_TYPE_WORDS, RTPROT_NODEPLANE } from '../../routes/index.ts';
 import type { Check } from '../check.ts';
 import { podRanges } from '../facts/node-object.ts';
 import { firstFew, ok, skipped, warning } from '../finding.ts';
@@ -21,17 +21,20 @@ export const routes: Check = {
     const { config, node } = world;
     if (!config.cni && !config.routes) return skipped('routes of others to pods: neither --cni nor --routes');
     const { own, all } = await podRanges(world);
-    const kinds = new Map(node.links().map(({ index, kind, name }) => [index, { kind, name }]));
+    const links = new Map(node.links().map((link) => [link.index, link]));
     const isInTheWay = (route: Route): boolean => {
-      const { kind = '' } = kinds.get(route.outInterface) ?? {};
+      const link = links.get(route.outInterface);
+      const kind = link?.kind ?? '';
       if (route.protocol === RTPROT_NODEPLANE || !isWithin(route, all)) return false;
+      // Of IPv6 the kernel makes a route for each address, that of our tunnel's end too.
+      if (route.protocol === RTPROT_KERNEL && link && isOurDevice(link)) return false;
       const leadsNowhere = NOWHERE.has(route.type);
       if (isWithin(route, own)) return config.cni !== undefined && (leadsNowhere || !POD_KINDS.has(kind));
       return config.routes !== undefined && (leadsNowhere || TUNNEL_KINDS.has(kind) || isPartOfRange(route, own));
     };
     const found = node.routes().filter(isInTheWay);
     if (found.length === 0) return ok('no route of others leads into the ranges of pods');
-    const words = found.map((route) => textOf(route, kinds.get(route.outInterface)));
+    const words = found.map((route) => textOf(route, links.get(route.outInterface)));
     return warning(
       `routes of others lead into the ranges of pods: ${firstFew(words)}`,
       `when their network is gone: ${found.slice(0, MOST_REMOVED).map(removal).join('; ')}; look again then`,
