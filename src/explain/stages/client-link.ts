@@ -5,7 +5,16 @@ import { isUnanswered, type NodeView, unansweredText } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
 import { vlanToClient } from './links/outside-vlans.ts';
-import { ARP_IGNORE, arpIgnoreOf, deaf, isArpFiltered, isFixed, isTaken, isUnknown } from './pods/asked-for.ts';
+import {
+  ARP_IGNORE,
+  arpIgnoreOf,
+  deaf,
+  isArpFiltered,
+  isArpIgnored,
+  isFixed,
+  isTaken,
+  isUnknown,
+} from './pods/asked-for.ts';
 import type { Report } from './report.ts';
 
 const MAC_LENGTH = 6;
@@ -54,12 +63,14 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
     const text = `${link.name} has no link-local address from which this node could ask for ${formatIp(hop)}`;
     report.cannotTell('link', `${text}: whether it learns of it otherwise is not known here`);
   }
-  if (hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all) {
+  const ignoresAll = hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all;
+  if (ignoresAll) {
     report.cannotTell('link', `nobody who asks on ${link.name} for addresses of this node gets an answer (arp_ignore)`);
   }
   if (hop.family === 'IPv4' && node.isOwnAddress(formatIp(target.ip))) {
     const text = `${formatIp(hop)} gets no answer on ${link.name} when it asks for ${formatIp(target.ip)}`;
-    if (isArpFiltered(target.ip, hop, link, node)) report.cannotTell('link', `${text} (arp_filter)`);
+    if (!ignoresAll && isArpIgnored(target.ip, hop, link, node)) report.cannotTell('link', `${text} (arp_ignore)`);
+    else if (isArpFiltered(target.ip, hop, link, node)) report.cannotTell('link', `${text} (arp_filter)`);
     else if (!isTaken(target.ip, hop, link, node))
       report.cannotTell('link', `${text}: this node does not take what comes there for its own (ip rule, rp_filter)`);
   }

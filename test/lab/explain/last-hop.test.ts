@@ -9,6 +9,7 @@ const VIP = '10.96.0.10';
 /** Of a Service with an endpoint on the other node. */
 const FAR = '10.96.0.11';
 const NODE_PORT = 30_080;
+const PROCESS = 9090;
 /** External addresses in the subnets of the pods. */
 const NEAR = { IPv4: '10.244.1.200', IPv6: 'fd00:10:244:1::200' } as const;
 const NOBODY = '02:00:00:00:00:01';
@@ -259,6 +260,31 @@ it('a client outside may get no answer who has an address of the node (arp_filte
   const cause = expect.stringContaining('arp_filter');
   expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({ verdict: 'unknown', cause });
   expect(await works(outside, node.ip(), NODE_PORT)).toBe(false);
+});
+
+it('who asks for an address of the node may get no answer, by where it is (arp_ignore)', async () => {
+  const [OF_LINK, OF_HOST] = ['10.7.0.1', '10.8.0.1'];
+  faults.ip(`address add ${OF_LINK}/24 dev eth0`, `address del ${OF_LINK}/24 dev eth0`);
+  faults.ip(`address add ${OF_HOST}/32 dev lo scope host`, `address del ${OF_HOST}/32 dev lo`);
+  faults.ip(`route add ${OF_LINK} dev eth0`, `route del ${OF_LINK} dev eth0`, outside);
+  faults.ip(`route add ${OF_HOST} dev eth0`, `route del ${OF_HOST} dev eth0`, client);
+  await node.serve({ port: PROCESS });
+  for (const [value, byOutside, byClient] of [
+    ['0', 'works', 'works'],
+    ['1', 'works', 'fails'],
+    ['2', 'unknown', 'fails'],
+    ['3', 'works', 'fails'],
+  ] as const) {
+    faults.sysctl('net.ipv4.conf.all.arp_ignore', value);
+    for (const [host, ip, told] of [
+      [outside, OF_LINK, byOutside],
+      [client, OF_HOST, byClient],
+    ] as const) {
+      const [answer] = await world.askHere([{ destination: `${ip}:${PROCESS}`, source: host.ip() }]);
+      expect(answer!.verdict, `${value}: ${answer!.cause}`).toBe(told);
+      expect(await works(host, ip, PROCESS), `${value} ${host.name}`).toBe(told === 'works');
+    }
+  }
 });
 
 it('an endpoint may not answer who has its address, where its way to who asks is another (arp_filter)', async () => {

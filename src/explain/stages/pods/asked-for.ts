@@ -8,7 +8,14 @@ import {
   shellWord,
 } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
-import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import {
+  IFA_F_DADFAILED,
+  IFA_F_TENTATIVE,
+  IFF_NOARP,
+  NUD_PERMANENT,
+  RT_SCOPE_HOST,
+  RTN_LOCAL,
+} from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import { runIn, showingRules } from '../commands.ts';
 
@@ -33,7 +40,7 @@ export function isUnknown(entry: Neighbour | undefined): boolean {
 }
 
 /** Values of net.ipv4.conf.*.arp_ignore (Documentation/networking/ip-sysctl.rst); those not named here ignore nothing. */
-export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, all: 8 } as const;
+export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, ofHost: 3, all: 8 } as const;
 
 /** A link without ARP. @param netns of a pod. @default this node's */
 export function deaf({ name }: Pick<Link, 'name'>, whose: string, netns?: string): Pick<Unheard, 'text' | 'remedy'> {
@@ -79,8 +86,7 @@ export function unansweredByNode(
   if (address.family === 'IPv6') {
     if (here && (here.flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) === 0) return undefined;
   } else if (here || node.isOwnAddress(text)) {
-    const isNear = here !== undefined && cidrContains(here, pod.address);
-    const found = ignored(address, link, { isOnLink: here !== undefined, isNear }, lasts, node);
+    const found = ignored(address, link, holding(address, pod.address, link, node), lasts, node);
     return found ?? untaken(address, pod, lasts, node) ?? filtered(address, pod.address, link, lasts, node);
   }
   if (answersFor(address, pod, node)) return undefined;
@@ -129,7 +135,8 @@ export function unansweredByPod(
   const { address, prefixLength, netns } = pod;
   const isNear = askers.some((one) => cidrContains({ address, prefixLength }, one));
   return (
-    ignored(address, pod.inside, { isOnLink: true, isNear }, lasts, node, netns) ?? filteredByPod(pod, askers, node)
+    ignored(address, pod.inside, { isOnLink: true, isNear, isOfHost: false }, lasts, node, netns) ??
+    filteredByPod(pod, askers, node)
   );
 }
 
@@ -168,21 +175,54 @@ function filteredByPod(pod: LocalPod, askers: readonly IpAddress[], node: NodeVi
   return { text, remedy: [], lasts: false };
 }
 
+/** How an address is held by whoever is asked for it on a link. */
+interface Holding {
+  /** It is an address of that link, */
+  readonly isOnLink: boolean;
+  /** in whose subnet who asks is. */
+  readonly isNear: boolean;
+  /** Its scope is the host. */
+  readonly isOfHost: boolean;
+}
+
+function holding(address: IpAddress, asker: IpAddress, { index }: Pick<Link, 'index'>, node: NodeView): Holding {
+  const own = node.addresses.filter((one) => ipEquals(one.address, address));
+  const here = own.find((one) => one.index === index);
+  const isOfHost = own.every(({ scope }) => scope === RT_SCOPE_HOST);
+  return { isOnLink: here !== undefined, isNear: here !== undefined && cidrContains(here, asker), isOfHost };
+}
+
+/** arp_ignore, net/ipv4/arp.c. */
+function isIgnored(value: number, { isOnLink, isNear, isOfHost }: Holding): boolean {
+  return (
+    value === ARP_IGNORE.all ||
+    (value === ARP_IGNORE.otherLinks && !isOnLink) ||
+    (value === ARP_IGNORE.otherSubnets && !isNear) ||
+    (value === ARP_IGNORE.ofHost && isOfHost)
+  );
+}
+
+/** Whether this node answers nobody of an address who asks on a link for one of its own, by arp_ignore. */
+export function isArpIgnored(
+  address: IpAddress,
+  asker: IpAddress,
+  link: Pick<Link, 'index' | 'name'>,
+  node: NodeView,
+): boolean {
+  return isIgnored(arpIgnoreOf(link, node), holding(address, asker, link, node));
+}
+
 /** What arp_ignore keeps from being answered. @param netns whose it is. @default the node */
 function ignored(
   address: IpAddress,
   { name }: Link,
-  { isOnLink, isNear }: { readonly isOnLink: boolean; readonly isNear: boolean },
+  held: Holding,
   lasts: boolean,
   node: NodeView,
   netns?: string,
 ): Unheard | undefined {
   const value = arpIgnoreOf({ name }, node, netns);
-  const isIgnored =
-    value === ARP_IGNORE.all ||
-    (value === ARP_IGNORE.otherLinks && !isOnLink) ||
-    (value === ARP_IGNORE.otherSubnets && !(isOnLink && isNear));
-  if (!isIgnored) return undefined;
+  if (!isIgnored(value, held)) return undefined;
   const text = `nobody answers ARP for ${formatIp(address)}: arp_ignore is ${value} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
   const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 ${shellWord(settingName(`net/ipv4/conf/${name}/arp_ignore`))}=0`;
   return { text, remedy: [runIn(netns, set)], lasts };
