@@ -16,6 +16,7 @@ import {
   listLinks,
   listNeighbours,
   type Neighbour,
+  type NextHop,
   nextHopsOf,
   type PolicyRule,
   type RouteAnswer,
@@ -47,7 +48,7 @@ import { entryOf, Neighbours } from './neighbours.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type PodRules, podRulesIn, type RulesHere, readRules } from './rules/index.ts';
 import { Tracking } from './tracking.ts';
-import { type WayOut, wayOut } from './way-out.ts';
+import { type WayOut, wayOut, wayOutBySeveral } from './way-out.ts';
 
 /** Kinds of links that share another one with the host, and that the host itself does not hear. */
 const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
@@ -193,7 +194,11 @@ export class NodeView {
       };
       const found = route(to);
       const link = (index: number) => this.link(index);
-      this.#waysOut.set(text, found && wayOut(to, found, { link, neighbours: this.neighbours, route }));
+      const facts = { link, neighbours: this.neighbours, route };
+      const hops = this.#hopsTo(to);
+      const way =
+        hops.length > 1 ? found && wayOutBySeveral(to, found, hops, facts) : found && wayOut(to, found, facts);
+      this.#waysOut.set(text, way);
     }
     return this.#waysOut.get(text);
   }
@@ -220,9 +225,12 @@ export class NodeView {
 
   /** Whom this node takes for the next hops of a route that has several; none of any other. */
   nextHops(to: IpAddress): readonly (Neighbour | undefined)[] {
+    return this.#hopsTo(to).map(({ gateway, outInterface }) => gateway && this.neighbours.find(gateway, outInterface));
+  }
+
+  #hopsTo(to: IpAddress): readonly NextHop[] {
     const matched = this.route({ destination: to, matched: true });
-    const hops = matched.kind === 'route' ? nextHopsOf(matched.route) : [];
-    return hops.map(({ gateway, outInterface }) => gateway && this.neighbours.find(gateway, outInterface));
+    return matched.kind === 'route' ? nextHopsOf(matched.route) : [];
   }
 
   /** Of the node’s namespace, as they were when they were first asked for. */

@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, type IpAddress, shellWord, systemClock } from '../../core/index.ts';
 import { closing } from '../../netlink/index.ts';
-import type { Link, Neighbour, Route } from '../../netlink/route/index.ts';
+import type { Link, Neighbour, NextHop, Route } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP } from '../../netlink/uapi/index.ts';
 import { getWireguard, openWireguard, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import { isUnanswered, type Neighbours, unansweredText } from './neighbours.ts';
@@ -38,6 +38,8 @@ export interface WayOut {
   readonly unanswered: Neighbour | undefined;
   /** Of tunnels. */
   readonly outer: Outer | undefined;
+  /** By which other next hops of the same route packets may leave as well: each connection gets one of them. */
+  readonly others: readonly WayOut[];
 }
 
 /** What following a way asks of the kernel. */
@@ -54,9 +56,25 @@ const DEFAULT_ENTRY = '000000000000';
 const VXLAN_PORT = 8472;
 
 /**
+ * Follows a route with several next hops. One that is not known to be broken stands for all.
+ *
+ * @returns undefined when none has a link
+ */
+export function wayOutBySeveral(
+  to: IpAddress,
+  route: Route,
+  hops: readonly NextHop[],
+  facts: WayFacts,
+): WayOut | undefined {
+  const ways = hops.flatMap((hop) => wayOut(to, { ...route, ...hop }, facts) ?? []);
+  const first = ways.find(({ broken }) => !broken) ?? ways[0];
+  return first && { ...first, others: ways.filter((one) => one !== first) };
+}
+
+/**
  * Follows a route out of this node: the link, the next hop, the tunnel's other end, and the neighbours of each.
  *
- * @returns undefined when the route has no link, or several (multipath)
+ * @returns undefined when the route has no link
  */
 export function wayOut(to: IpAddress, route: Route, facts: WayFacts): WayOut | undefined {
   const link = facts.link(route.outInterface);
@@ -70,6 +88,7 @@ export function wayOut(to: IpAddress, route: Route, facts: WayFacts): WayOut | u
     outer: undefined,
     state: 'not known',
     unanswered: undefined,
+    others: [],
   } as const;
   const down = whyDown(link);
   if (down) return { ...base, kind: 'direct', broken: down };

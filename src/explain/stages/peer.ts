@@ -23,9 +23,12 @@ export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Rep
   const way = node.wayOut(goal.ip);
   if (!way) return undefined;
   const strays = strayed(asked, goal, way, node);
+  // What one of several next hops is to is no matter of connections that get another.
+  const isOnly = way.others.length === 0;
   // Whom a pod finds on its own bridge this node need not find.
   const isOthers = way.broken?.what === 'neighbour' && isSentOnBridge(asked, goal, node);
-  const finding = (isOthers ? undefined : brokenWay(way, goal)) ?? (strays?.isLost ? strays.finding : undefined);
+  const finding =
+    (isOthers ? undefined : brokenWay(way, goal)) ?? (strays?.isLost && isOnly ? strays.finding : undefined);
   if (finding) {
     report.failEndpoint('link', goal.address, finding);
     return undefined;
@@ -35,7 +38,7 @@ export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Rep
     // An attempt tells whether it arrives nevertheless.
     if (!asked.probe && strays.finding.code === 'no-peer-route') report.stage('route', 'unknown', strays.finding.text);
   }
-  const dropped = droppedOutside(way, node);
+  const dropped = isOnly ? droppedOutside(way, node) : undefined;
   if (dropped) {
     report.failEndpoint('link', goal.address, dropped.finding, dropped.evidence);
     return undefined;
@@ -52,10 +55,13 @@ export function nodeOf({ target, knowledge }: Asked, { ip }: Goal): string | und
 }
 
 /** `leaves by nodeplane-v4 (vxlan) to 192.168.50.2, packets of at most 1450 bytes, 192.168.50.2 answers on eth0` */
-export function describeWay({ link, kind, next, mtu, state }: WayOut): string {
+export function describeWay({ link, kind, next, mtu, state, others }: WayOut): string {
   const by = kind === 'direct' ? link.name : `${link.name} (${kind})`;
   const to = next ? ` to ${formatIp(next)}` : '';
-  return `leaves by ${by}${to}, ${state}, MTU ${mtu}`;
+  const text = `leaves by ${by}${to}, ${state}, MTU ${mtu}`;
+  if (others.length === 0) return text;
+  const lost = others.find(({ broken }) => broken)?.broken?.text;
+  return `${text}, or by another of ${others.length + 1} next hops${lost === undefined ? '' : `, of which one is lost (${lost})`}`;
 }
 
 function brokenWay({ broken, link }: WayOut, { ip }: Goal): Finding | undefined {

@@ -1,9 +1,10 @@
+import { formatIp } from '../../../core/index.ts';
 import type { AttemptResult, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { strayed } from '../peer.ts';
 import type { Report } from '../report.ts';
 import { lookAtLarge } from './large.ts';
-import { hindranceOf, type Seat, seatOf, type Tried, tryAll } from './seat.ts';
+import { hindranceOf, isSpread, type Seat, seatOf, type Tried, tryAll } from './seat.ts';
 import { Silence } from './silence.ts';
 
 /** Of the source, not even one to share with connections to others. */
@@ -32,8 +33,23 @@ export function judgeAttempts(
     else seated.push({ goal, seat });
   }
   if (protocol === 'SCTP') return untried;
-  const results = tryAll(seated.map(({ goal: { ip, port }, seat }) => ({ seat, protocol, ip, port })));
-  const tried = seated.map((one, index): Tried => ({ ...one, result: results[index]! }));
+  const trials = seated.map(({ goal: { ip, port }, seat }) => {
+    const hasOthers = (node.wayOut(ip)?.others.length ?? 0) > 0;
+    return Array.from({ length: hasOthers && isSpread(ip, node) ? TRIES_OF_SPREAD : 1 }, () => ({
+      seat,
+      protocol,
+      ip,
+      port,
+    }));
+  });
+  const results = tryAll(trials.flat());
+  const tried = seated.flatMap((one, index): Tried[] => {
+    const own = results.splice(0, trials[index]!.length);
+    const result = own.find((each) => !isOpen(each)) ?? own[0]!;
+    if (own.length === 1 || !own.some(isOpen)) return [{ ...one, result }];
+    tellSome(one.goal, own, node, report);
+    return [];
+  });
   const silence = new Silence(
     asked,
     tried.filter(({ result }) => !isOpen(result) && result !== NO_PORT),
@@ -52,6 +68,30 @@ export function judgeAttempts(
     report,
   );
   return untried;
+}
+
+/** Of so many connections each of a few next hops gets some, all but for certain. */
+const TRIES_OF_SPREAD = 16;
+
+/** Some or all of several attempts were answered: those that got a next hop which leads there. */
+function tellSome({ address, ip }: Goal, results: readonly AttemptResult[], node: NodeView, report: Report): void {
+  const way = node.wayOut(ip)!;
+  const hops = [way, ...way.others];
+  const lost = results.filter((result) => !isOpen(result));
+  const evidence = [{ source: 'probe', object: address, value: lost[0] ?? results[0]! }];
+  const broken = hops.find((hop) => hop.broken)?.broken;
+  if (lost.length > 0) {
+    const why = broken?.text ?? 'of which some do not lead there';
+    const text = `${lost.length} of ${results.length} connections to ${address} were not answered just now (${lost[0]}): each gets one of ${hops.length} next hops, ${why}`;
+    const remedy = [`ip route get fibmatch ${formatIp(ip)}`];
+    report.failPartly('endpoint', { code: broken ? 'neighbour' : 'no-answer', text, remedy }, evidence);
+    return;
+  }
+  const text = `${results.length} connections to ${address} were answered just now`;
+  // Of IPv6 the kernel avoids them for some time (rt6_check_neigh, net/ipv6/route.c).
+  if (ip.family === 'IPv6' && hops.some((hop) => hop.unanswered))
+    report.cannotTellEndpoint('endpoint', address, `${text}, and one of its ${hops.length} next hops does not answer`);
+  else report.stage('endpoint', 'ok', text, evidence);
 }
 
 const isOpen = (result: AttemptResult) => result === 'connected' || result === 'answered';

@@ -41,6 +41,10 @@ export function seatOf({ client, target }: Asked, { source }: Goal, node: NodeVi
  */
 export function hindranceOf(asked: Asked, goal: Goal, { netns, source }: Seat, node: NodeView): string | undefined {
   const { target } = asked;
+  // It is chosen by the addresses of who sends, before that one is masqueraded.
+  const hops = 1 + (node.wayOut(goal.ip)?.others.length ?? 0);
+  if (hops > 1 && !isSpread(source, node) && !ipEquals(source, asked.client.ip))
+    return `an attempt from this node may get another of ${hops} next hops`;
   const isDirect = goal.address === formatIpPort(target.ip, target.port);
   if (isDirect && netns !== undefined) return undefined;
   const attempt: Asked = {
@@ -60,8 +64,21 @@ export function hindranceOf(asked: Asked, goal: Goal, { netns, source }: Seat, n
   return undefined;
 }
 
+/** FIB_MULTIPATH_HASH_FIELD_SRC_PORT, <net/ip_fib.h>. */
+const BY_SOURCE_PORT = 0x10;
+
+/**
+ * Whether connections to an address, all from the same one, get different ones of several next hops: by their port (fib_multipath_hash,
+ * net/ipv4/route.c) or their label (rt6_multipath_hash, net/ipv6/route.c).
+ */
+export function isSpread({ family }: IpAddress, node: NodeView): boolean {
+  if (family === 'IPv6') return true;
+  const setting = (name: string) => Number(node.sysctl(`net/ipv4/fib_multipath_hash_${name}`) ?? 0);
+  return setting('policy') === 1 || (setting('policy') === 3 && (setting('fields') & BY_SOURCE_PORT) !== 0);
+}
+
 /** Makes attempts, all of a namespace at once. Returns a result for each. Throws ERR_EXEC. */
-export function tryAll(trials: readonly Trial[]): readonly AttemptResult[] {
+export function tryAll(trials: readonly Trial[]): AttemptResult[] {
   const results = new Map<Trial, AttemptResult>();
   for (const netns of new Set(trials.map(({ seat }) => seat.netns))) {
     const here = trials.filter(({ seat }) => seat.netns === netns);
