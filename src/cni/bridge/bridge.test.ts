@@ -3,7 +3,9 @@ import { answer, FakeNetlink, frame, refuse } from '../../../test/fakes/fake-net
 import { Netlink } from '../../netlink/index.ts';
 import { RTM_GETLINK } from '../../netlink/uapi/index.ts';
 import { linkFacts } from '../../sys/index.ts';
-import { readBridge } from './bridge.ts';
+import { UndoStack } from '../link/undo.ts';
+import type { InterfaceName } from '../protocol/environment.ts';
+import { createBridge, readBridge } from './bridge.ts';
 
 const ENODEV = 19;
 
@@ -49,6 +51,15 @@ it('asks for a link again when it has changed since, or when more must be known 
   expect(asked(undefined, false)).toBe(1);
   expect(asked(undefined, false)).toBe(0);
   expect(asked(undefined, true)).toBe(2);
+});
+
+it('has words for a kernel whose bridges have no VLANs', () => {
+  const EOPNOTSUPP = 95;
+  const netlink = new Netlink(new FakeNetlink(([request]) => [frame(refuse(request!, EOPNOTSUPP))]));
+  const make = (vlanFiltering: boolean) => () =>
+    createBridge(netlink, { name: 'br0' as InterfaceName, mac: new Uint8Array(6), vlanFiltering }, new UndoStack());
+  expect(make(true)).toThrow('"br0" cannot have VLANs ("vlan", "vlanTrunk"): this kernel lacks CONFIG_BRIDGE_VLAN');
+  expect(make(false)).toThrow('RTM_NEWLINK bridge "br0": operation not supported');
 });
 
 it('takes a bridge for none that goes before its addresses are read', () => {

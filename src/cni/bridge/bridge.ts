@@ -1,4 +1,4 @@
-import { ifPresent, isExists, isNotFound, sameBytes } from '../../core/index.ts';
+import { errorText, ifPresent, isExists, isNotFound, isUnsupported, sameBytes } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteAddress,
@@ -83,6 +83,7 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
   const changesAddresses = plan.add.length + plan.remove.length > 0;
   if (state.link && (changesAddresses || plan.setUp || plan.setPromiscuous || plan.setVlanFiltering))
     undo.add(`change bridge ${name}`, revertIfUnshared(netlink, link, plan));
+  if (plan.setVlanFiltering) filtering(name, () => netlink.execute(setBridge(index, { vlanFiltering: true })));
   netlink.execute(
     ...addressRequests(link, plan),
     // A bridge that took its MAC from a port would change it with the next port, and pods would lose their gateway.
@@ -90,7 +91,6 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
     // An MTU given when a bridge is made yields to that of its ports; set afterwards it stays.
     ...(!state.link && settings.mtu !== undefined ? [setLink(index, { mtu: settings.mtu })] : []),
     ...(state.link ? mtuRequests(netlink, state.link, settings) : []),
-    ...(plan.setVlanFiltering ? [setBridge(index, { vlanFiltering: true })] : []),
     ...(plan.setPromiscuous ? [setLink(index, { promiscuous: true })] : []),
     ...(plan.setUp ? [setLink(index, { up: true })] : []),
   );
@@ -137,11 +137,23 @@ export function createBridge(
   undo: UndoStack,
 ): Link {
   undo.add(`make bridge ${name}`, () => removeUnusedBridge(netlink, name));
-  netlink.execute(newBridge({ name, mac, vlanFiltering }));
+  if (vlanFiltering) filtering(name, () => netlink.execute(newBridge({ name, mac, vlanFiltering })));
+  else netlink.execute(newBridge({ name, mac, vlanFiltering }));
   const link = getLink(netlink, { name });
   if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Bridge "${name}" vanished while it was set up; try again`);
   switchOn(netlink, link);
   return link;
+}
+
+/** Has words for a kernel that has bridges, and none with VLANs. */
+function filtering(name: string, ask: () => void): void {
+  try {
+    ask();
+  } catch (cause) {
+    if (!isUnsupported(cause)) throw cause;
+    const message = `Bridge "${name}" cannot have VLANs ("vlan", "vlanTrunk"): this kernel lacks CONFIG_BRIDGE_VLAN_FILTERING`;
+    throw new CniError(CNI_ERROR.KERNEL_REFUSED, message, { details: errorText(cause), cause });
+  }
 }
 
 /** Switches a new link on that is to carry gateways. */
