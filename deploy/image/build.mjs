@@ -1,5 +1,5 @@
 // deploy/image/build: makes the image without Docker. See docs/install.md.
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -53,6 +53,7 @@ async function main() {
     );
   }
   const output = resolve(values.output ?? `nodeplane-${version}.tar`);
+  if (!existsSync(dirname(output))) throw new Error(`--output ${output}: there is no folder ${dirname(output)}`);
   const cache = join(root, '.cache/image');
   const work = join(cache, `work-${process.pid}`);
   try {

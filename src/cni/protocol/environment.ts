@@ -83,6 +83,8 @@ export function objectionToInterfaceName(name: string): string | undefined {
   if (name === '') return 'it is empty';
   if (Buffer.byteLength(name) > LONGEST_INTERFACE_NAME) return `it is longer than ${LONGEST_INTERFACE_NAME} bytes`;
   if (name === '.' || name === '..') return 'it names a directory';
+  // sysctl_dev_name_is_allowed(), net/ipv4/devinet.c.
+  if (name === 'all' || name === 'default') return 'the kernel has settings of all interfaces under this name';
   if (/[/:\s\0]/u.test(name)) return '"/", ":" and spaces are not allowed';
   if (name.includes('%')) return 'the kernel would put a number in the place of "%"';
   return undefined;
