@@ -1,6 +1,6 @@
-import { formatIp, formatMac, type IpAddress } from '../../core/index.ts';
-import type { Link } from '../../netlink/route/index.ts';
-import { IFF_NOARP } from '../../netlink/uapi/index.ts';
+import { formatIp, formatMac, type IpAddress, type IpFamily } from '../../core/index.ts';
+import type { Link, Neighbour } from '../../netlink/route/index.ts';
+import { IFF_NOARP, NUD_NOARP } from '../../netlink/uapi/index.ts';
 import { isUnanswered, type NodeView, unansweredText } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
@@ -50,6 +50,8 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
     const text = `no pod on ${link.name} is known to have ${formatIp(hop)}, and this node has heard of nobody else there who does`;
     report.cannotTell('link', `${text}: whether there is such a client is not known here`);
   }
+  const barred = barredByPort(link, hop, entry, node);
+  if (barred !== undefined) report.cannotTell('link', barred);
   const silent = [entry, ...node.nextHops(client.ip)].find(isUnanswered);
   if (silent) {
     const text = unansweredText(silent, node.link(silent.index)?.name ?? '?');
@@ -77,10 +79,36 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
 }
 
 /** Whether nobody but pods is on a link: their bridge without another port, or a pair. */
-function isOfPods({ index }: Link, { family }: IpAddress, node: NodeView): boolean {
+function isOfPods(link: Link, { family }: IpAddress, node: NodeView): boolean {
+  const hasPods = node.localPods(family).some(({ seenAs }) => seenAs?.index === link.index);
+  return hasPods && portsOfOthers(link, family, node).length === 0;
+}
+
+/** The ports of a bridge behind which there is no pod of this node; none of any other link. */
+function portsOfOthers({ index }: Link, family: IpFamily, node: NodeView): readonly Link[] {
   const pods = node.localPods(family).filter(({ seenAs }) => seenAs?.index === index);
-  const isPods = (port: Link) => pods.some(({ outside }) => outside?.index === port.index);
-  return pods.length > 0 && node.links.every((link) => link.master !== index || isPods(link));
+  return node.links.filter(
+    (port) => port.master === index && !pods.some(({ outside }) => outside?.index === port.index),
+  );
+}
+
+/**
+ * In words, what the port of a bridge keeps from whoever is behind it and this node, where it may be that port (br_handle_frame_finish,
+ * net/bridge/br_input.c; br_flood, net/bridge/br_forward.c); undefined: nothing.
+ */
+function barredByPort(link: Link, hop: IpAddress, entry: Neighbour | undefined, node: NodeView): string | undefined {
+  const ports = portsOfOthers(link, hop.family, node);
+  const entered = isUnknown(entry) ? [] : node.bridges.forwarding(link.index, entry!.lladdr);
+  const isFixedAt = ({ index }: Link) => entered.some((one) => one.index === index && (one.state & NUD_NOARP) !== 0);
+  const mayBeAt = ({ index }: Link) => entered.length === 0 || entered.some((one) => one.index === index);
+  const locked = ports.find((port) => port.bridgePort?.locked && mayBeAt(port) && !isFixedAt(port));
+  if (locked)
+    return `the port ${locked.name} of ${link.name} is locked: frames of senders that are not entered for it are dropped`;
+  const unflooded = isUnknown(entry) ? ports.find(({ bridgePort }) => bridgePort?.proxyArp) : undefined;
+  return (
+    unflooded &&
+    `the port ${unflooded.name} of ${link.name} gets nothing that is flooded (proxy_arp), so that this node, which does not know ${formatIp(hop)}, cannot ask for it there`
+  );
 }
 
 /** Whether addresses are asked for on a link: on tunnels whoever makes them enters them. */

@@ -72,3 +72,53 @@ it.each(QUESTIONS.filter(([from]) => from === client))(
     }
   },
 );
+
+const [PROCESS, OWN, GUEST] = [9090, '10.9.0.1', '10.9.0.2'];
+
+/** A bridge of the node with a port to a link on which somebody is who is no pod. */
+function bridgeToOutside(): void {
+  const wire = world.lab.wire.namespace;
+  faults.ip('link add guests type bridge', 'link del guests');
+  faults.ip(`link add port0 type veth peer name port1 netns ${wire.name}`, 'link del port0');
+  for (const words of ['set port0 master guests up', 'set guests up']) world.run('ip', 'link', ...words.split(' '));
+  world.run('ip', 'address', 'add', `${OWN}/24`, 'dev', 'guests');
+  const there = (words: string) => wire.run('ip', ...words.split(' '));
+  there('link add guests-wire type bridge');
+  faults.undo(() => there('link del guests-wire'));
+  there(`link add guest1 type veth peer name guest0 netns ${outside.namespace.name}`);
+  faults.undo(() => there('link del guest1'));
+  for (const name of ['port1', 'guest1']) there(`link set ${name} master guests-wire up`);
+  there('link set guests-wire up');
+  outside.namespace.run('ip', 'address', 'add', `${GUEST}/24`, 'dev', 'guest0');
+  outside.namespace.run('ip', 'link', 'set', 'guest0', 'up');
+}
+
+it('a port that is no pod’s: whether who is behind it is found is not known', async () => {
+  await node.serve({ port: PROCESS });
+  bridgeToOutside();
+  const ask = async () => (await world.askHere([{ destination: `${OWN}:${PROCESS}`, source: GUEST }]))[0]!;
+  const set = (option: string, to: string) =>
+    world.run('ip', 'link', 'set', 'dev', 'port0', 'type', 'bridge_slave', option, to);
+  expect(await answers(outside, OWN, PROCESS)).toBe(true);
+  set('proxy_arp', 'on');
+  expect(await ask()).toMatchObject({ verdict: 'works' });
+  expect(await answers(outside, OWN, PROCESS)).toBe(true);
+  world.run('ip', 'neigh', 'flush', 'dev', 'guests');
+  expect(await ask()).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('(proxy_arp)') });
+  expect(await answers(outside, OWN, PROCESS)).toBe(false);
+  set('proxy_arp', 'off');
+  expect(await answers(outside, OWN, PROCESS)).toBe(true);
+  expect(await ask()).toMatchObject({ verdict: 'works' });
+
+  set('locked', 'on');
+  world.run('bridge', 'fdb', 'flush', 'dev', 'port0', 'master', 'dynamic');
+  expect(await ask()).toMatchObject({
+    verdict: 'unknown',
+    cause: expect.stringContaining('port0 of guests is locked'),
+  });
+  expect(await answers(outside, OWN, PROCESS)).toBe(false);
+  const mac = outside.namespace.run('cat', '/sys/class/net/guest0/address').trim();
+  world.run('bridge', 'fdb', 'replace', mac, 'dev', 'port0', 'master', 'static');
+  expect(await answers(outside, OWN, PROCESS)).toBe(true);
+  expect(await ask()).toMatchObject({ verdict: 'works' });
+});

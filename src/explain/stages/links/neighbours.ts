@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import { NUD_NOARP } from '../../../netlink/uapi/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -44,12 +44,8 @@ export function sends(pod: LocalPod, to: IpAddress, goals: readonly Goal[], node
  */
 function locked({ inside, outside, seenAs }: LocalPod, node: NodeView): string | undefined {
   if (!outside?.bridgePort?.locked) return undefined;
-  const isEntered = node.neighbours
-    .on('bridge', outside.index)
-    .some(
-      ({ lladdr, master, state }) =>
-        master === seenAs?.index && sameBytes(lladdr, inside.address) && (state & NUD_NOARP) !== 0,
-    );
+  const entries = seenAs ? node.bridges.forwarding(seenAs.index, inside.address) : [];
+  const isEntered = entries.some(({ index, state }) => index === outside.index && (state & NUD_NOARP) !== 0);
   if (isEntered && !seenAs?.vlanFiltering) return undefined;
   return `the port ${outside.name} is locked: frames of senders that are not entered for it are dropped`;
 }
