@@ -1,4 +1,5 @@
-import { type IpAddress, ipEquals, type Steps } from '../../core/index.ts';
+import { type IpAddress, ipEquals, type Steps, tryParseIp } from '../../core/index.ts';
+import type { Service } from '../../kube/index.ts';
 import type { ServicePortPlan } from '../../proxy/index.ts';
 import type { DestinationKind } from './knowledge.ts';
 
@@ -88,4 +89,22 @@ function* search(families: readonly Ports[], look: (port: ServicePortPlan) => bo
       if (++looked % PORTS_A_STEP === 0) yield;
     }
   }
+}
+
+/** The Service whose load balancer has an address and takes connections itself: no node handles it. Undefined: none. */
+export function* proxiedService(
+  store: { serviceNames(): Iterable<string>; service(name: string): Service | undefined },
+  ip: IpAddress,
+): Steps<string | undefined> {
+  let looked = 0;
+  for (const name of [...store.serviceNames()]) {
+    const { ingress = [] } = store.service(name)?.status?.loadBalancer ?? {};
+    const isIts = ({ ip: text = '', ipMode }: (typeof ingress)[number]) => {
+      const own = ipMode === 'Proxy' ? tryParseIp(text) : undefined;
+      return own !== undefined && ipEquals(own, ip);
+    };
+    if (ingress.some(isIts)) return name;
+    if (++looked % PORTS_A_STEP === 0) yield;
+  }
+  return undefined;
 }

@@ -121,6 +121,8 @@ export type KnownDestination =
       readonly node: string | null;
       /** The Service whose NodePort has this number. */
       readonly nodePortOf: string | null;
+      /** The Service whose load balancer has it, and takes connections itself (ipMode Proxy). */
+      readonly proxiedOf: string | null;
     };
 
 export interface KnownNode {

@@ -20,7 +20,7 @@ import {
   type ServiceStore,
 } from '../../proxy/index.ts';
 import { nearMisses, type Question } from '../question/index.ts';
-import { findAddress, findNodePort, servicesWithEndpoint } from './find-address.ts';
+import { findAddress, findNodePort, proxiedService, servicesWithEndpoint } from './find-address.ts';
 import { findPod } from './find-pod.ts';
 import { whyHintsAreIgnored } from './hints.ts';
 import {
@@ -203,6 +203,7 @@ function* destinationAt(
     endpointOf,
     node: nodeWith(sources, ip),
     nodePortOf: nodePort?.serviceName ?? null,
+    proxiedOf: (yield* proxiedService(sources.store, ip)) ?? null,
   };
 }
 

@@ -11,13 +11,19 @@ const faults = new Faults(world);
 const { node, other, web, client } = world;
 const VIP = 'fd00:96::10';
 const VIP4 = '10.96.0.10';
+/** Of a load balancer that is a machine of its own. */
+const BALANCER = '203.0.113.80';
 const ALL = { ofNodes: '192.168.50.255', ofPods: '10.244.1.255' } as const;
 
 beforeAll(async () => {
+  const status = { loadBalancer: { ingress: [{ ip: BALANCER, ipMode: 'Proxy' as const }] } };
   await node.serve({ port: TARGET });
   await other.serve({ port: TARGET, protocol: 'UDP' });
   await world.begin([
     ...served('shop/web6', VIP, [on(node, web.ip('IPv6'))]),
+    ...served('shop/balanced', '10.96.0.11', [on(node, web.ip())], { type: 'LoadBalancer' }).map((object) =>
+      object.kind === 'Service' ? { ...object, status } : object,
+    ),
     ...served('shop/web', VIP4, [on(node, web.ip())], {
       type: 'NodePort',
       ports: [{ port: 80, nodePort: 30080 }],
@@ -105,4 +111,14 @@ it('an address elsewhere is of no node that could be asked, and can be tried', a
   const { cause, remedy } = await world.ask(`${ip}:53`, client.ip());
   expect(cause).toContain(`${ip}:53 is of no Service, pod or node that is known here`);
   expect(remedy).toEqual([`ip route get ${ip}`, `nodeplane explain ${ip}:53 --from ${client.ip()} --probe`]);
+});
+
+it('a load balancer that takes connections itself (ipMode Proxy) is told as that, and no node is it', async () => {
+  const [answer] = await world.askHere([{ destination: `${BALANCER}:80`, source: client.ip() }]);
+  expect(answer, answer!.cause).toMatchObject({ verdict: 'unknown' });
+  expect(answer!.cause).toContain(
+    `${BALANCER}:80 is of the load balancer of shop/balanced, which takes connections itself and makes its own to nodes or pods (ipMode Proxy)`,
+  );
+  expect(answer!.remedy).toContain('kubectl -n shop get service balanced -o yaml');
+  expect(await answers(client, BALANCER)).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { formatIp } from '../../../core/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { asking, onNode, whoHas } from '../commands.ts';
+import { asking, onNode, showingService, whoHas } from '../commands.ts';
 import { nodeOf } from '../peer.ts';
 
 export interface Whereabouts {
@@ -27,6 +27,11 @@ export function whereabouts(asked: Asked, goal: Goal): Whereabouts {
   const show = [onNode(where, commandThere(asked, goal))];
   if (where !== undefined) return { is: `is on ${where}`, who, show };
   if (endpoint) return { is: 'is on a node that its slice does not name', who, show };
+  const { destination } = knowledge;
+  if (destination.kind === 'address' && destination.proxiedOf !== null) {
+    const is = `is of the load balancer of ${destination.proxiedOf}, which takes connections itself and makes its own to nodes or pods (ipMode Proxy)`;
+    return { is, who: 'the load balancer', show: [showingService(destination.proxiedOf)] };
+  }
   const isFurther = target.service?.port.further.cluster.some((one) => one.ip === ip);
   if (isFurther) return { is: 'is one of too many endpoints to tell their nodes', who, show };
   return { is: 'is of no Service, pod or node that is known here', who: 'it', show: [`ip route get ${ip}`] };

@@ -38,7 +38,7 @@ export function findTarget(
       else tellNotReady(report);
       return undefined;
     case 'address': {
-      const { pod, address, port, endpointOf, node } = destination;
+      const { pod, address, port, endpointOf, node, proxiedOf } = destination;
       const at = port === null ? address : `${address}:${port}/${protocolWord(protocol)}`;
       told(pod === null ? at : `pod ${pod} (${at})`);
       const whose = [node && `of node ${node}`, endpointOf[0] && `endpoint of svc ${endpointOf.join(', ')}`];
@@ -53,6 +53,8 @@ export function findTarget(
         for (const one of written) report.askThere(`${knowledge.commands.explain} ${shellWord(one)}`);
         return undefined;
       }
+      if (proxiedOf !== null)
+        whose.push(`of the load balancer of svc ${proxiedOf}, which takes connections itself (ipMode Proxy)`);
       report.stage('service', 'ok', `no Service; ${whose.filter(Boolean).join(', ') || 'an address'}`);
       const ip = parseIp(address);
       return { family: ip.family, protocol, ip, port, service: undefined };
