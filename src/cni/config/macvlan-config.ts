@@ -60,7 +60,7 @@ export function parseMacvlan(raw: Json, runtimeConfig: Json, pod: PodName | unde
     throw refused(request, `only pods of these namespaces may: ${listed(namespaces)}`);
   }
   const master = value === 'true' ? allowedMasters[0]! : value;
-  const objection = objectionToInterfaceName(master);
+  const objection = master === DEFAULT_MASTER ? undefined : objectionToInterfaceName(master);
   if (objection) throw refused(request, `it must be "true" or the name of a link, and ${objection}`);
   // Whether a name is that of the default route's link is known when the kernel was asked.
   if (!allowedMasters.includes(master) && !allowedMasters.includes(DEFAULT_MASTER)) {
