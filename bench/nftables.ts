@@ -33,8 +33,9 @@ export async function benchNftables(): Promise<void> {
 }
 
 /**
- * A dataplane in a namespace of its own, and what its commits did. To be closed: while anybody listens to nf_tables, in whatever namespace,
- * each large transaction takes the kernel several times as long (docs/decisions/0013-agent-start.md), and so would those of later benchmarks.
+ * A dataplane in a namespace of its own, and what its commits did. To be closed: while anybody listens to nf_tables, in
+ * whatever namespace, each large transaction takes the kernel several times as long
+ * (docs/decisions/0013-agent-start.md), and so would those of later benchmarks.
  */
 function startDataplane(label: string, namespace: TestNamespace = createNamespace(label)) {
   const reports: CommitReport[] = [];

@@ -15,8 +15,9 @@ export interface TableLayout {
 }
 
 /**
- * What to change so that the table is there, with its sets, and each chain is hooked in where it is to be and has exactly
- * its rules; empty when all is as it should be. Others may have flushed chains, or the whole ruleset, at any time; elements are not looked at here.
+ * What to change so that the table is there, with its sets, and each chain is hooked in where it is to be and has
+ * exactly its rules; empty when all is as it should be. Others may have flushed chains, or the whole ruleset, at any
+ * time; elements are not looked at here.
  *
  * @param more chains besides those that are always there
  */

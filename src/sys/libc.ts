@@ -49,7 +49,10 @@ export interface Libc {
   flock(fd: number, operation: number): void;
   /** A request that reads and writes `argument`, whose length the request implies. */
   ioctl(fd: number, request: number, argument: Uint8Array): void;
-  /** A command of bpf(2), whose answer is written to `attributes` (union bpf_attr). ENOSYS where this architecture's number is not known here. */
+  /**
+   * A command of bpf(2), whose answer is written to `attributes` (union bpf_attr). ENOSYS where this architecture's
+   * number is not known here.
+   */
   bpf(command: number, attributes: Uint8Array): number;
   /** Changes a parameter of the allocator (malloc.h); false when this C library has none of them, or not this one. */
   mallopt(parameter: number, value: number): boolean;

@@ -27,7 +27,10 @@ const WATCH = `
     console.error('young', v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size);
   });`;
 
-/** A program that ran: whether V8 took its cache, which it does for the flags alone that it was made under, and the bytes of its young generation. */
+/**
+ * A program that ran: whether V8 took its cache, which it does for the flags alone that it was made under, and the
+ * bytes of its young generation.
+ */
 export function runWatched(program: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const path = builtProgram(program);
   const [start] = readFileSync(path, 'utf8').split('\n');

@@ -10,10 +10,11 @@ const LIMIT_SECONDS = 300;
 const SYS_SETNS = process.arch === 'arm64' ? 268 : 308;
 
 /**
- * Runs programs for a process that is too large to fork thousands of times: a process of test files, whose page tables are copied each
- * time, and then its pages one by one as it writes to them. Between two pipes: `length length netns NUL program NUL argument … stdin`, and
- * back `status length length stdout stderr`, numbers of 32 bits, the lowest byte first. It ends with whoever holds the other ends. The first
- * namespace that is made starts it, before anybody can enter one that is removed with all its processes.
+ * Runs programs for a process that is too large to fork thousands of times: a process of test files, whose page tables
+ * are copied each time, and then its pages one by one as it writes to them. Between two pipes: `length length netns NUL
+ * program NUL argument … stdin`, and back `status length length stdout stderr`, numbers of 32 bits, the lowest byte
+ * first. It ends with whoever holds the other ends. The first namespace that is made starts it, before anybody can
+ * enter one that is removed with all its processes.
  */
 const SERVER = String.raw`
 use strict;

@@ -127,7 +127,8 @@ export function removeNamespace(name: string): void {
       // A test that entered the namespace itself is listed too; it must not end itself.
       if (pid !== process.pid) killQuietly(pid);
     }
-    // An agent names its lock and its socket after the namespace; the next one of this number is another. Of one that was killed both stay.
+    // An agent names its lock and its socket after the namespace; the next one of this number is another. Of one that
+    // was killed both stay.
     for (const kind of ['lock', 'sock']) rmSync(`/run/nodeplane/agent-${statSync(path).ino}.${kind}`, { force: true });
     runForked('ip', ['netns', 'del', name]);
   } catch (error) {

@@ -8,7 +8,8 @@ import { removeAll } from '../lab/namespace.ts';
 const { served, node, harms, ip } = createLinkWorld();
 
 beforeAll(async () => {
-  // An agent that begins before the kernel tracks connections cannot say how; and no namespace but the machine's own has a say in how many.
+  // An agent that begins before the kernel tracks connections cannot say how; and no namespace but the machine's own
+  // has a say in how many.
   execFileSync('modprobe', ['nf_conntrack']);
   await served.startAgent({ flags: ['--conntrack-max-per-core', '0'] });
 }, LONG_MS);

@@ -36,7 +36,10 @@ export interface Explained {
 /** <sysexits.h> */
 const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
 
-/** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing, and sends nothing but with `probe`. */
+/**
+ * Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes
+ * nothing, and sends nothing but with `probe`.
+ */
 export async function explainHere(options: ExplainOptions): Promise<Explained> {
   const { question: written, json, verbose, unicode, terminal, probe = false, directory, offline } = options;
   try {

@@ -11,7 +11,8 @@ import { MODES } from '../services/modes/modes.ts';
  *
  * @param removals hears of each thing, and says whether to do it. @default everything
  * @returns one sentence for each place looked at
- * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CLEANUP when kube-proxy has rules in no family, or naming every place that could not be cleaned
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CLEANUP when kube-proxy has rules in no family, or naming every place
+ *   that could not be cleaned
  */
 export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
   needNetAdmin();

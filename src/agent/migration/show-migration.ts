@@ -16,7 +16,9 @@ export interface MigrationReport extends Advice, FoundOnNode {
   readonly noteUnknown: string | undefined;
 }
 
-/** Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read, with ERR_CONFIG without CAP_NET_ADMIN. */
+/**
+ * Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read, with ERR_CONFIG without CAP_NET_ADMIN.
+ */
 export async function migrationReport(config: KubeProxyConfig): Promise<MigrationReport> {
   needCapability('NET_ADMIN', 'read packet rules');
   const [found, said] = await Promise.all([lookAround(config), readAnnotation(config)]);

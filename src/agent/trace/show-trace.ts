@@ -35,8 +35,8 @@ const EXIT: Readonly<Record<TraceReport['verdict'], ShownTrace['exitCode']>> = {
 /**
  * `nodeplane trace`: what becomes of packets on this node, as it happens. The agent is asked for names alone.
  *
- * @throws ERR_CONFIG for a question that cannot be understood, or (with `capability` among its facts) without CAP_NET_ADMIN, ERR_STATUS_AGENT when a Service is named and no agent answers, what
- *   `runTrace` and `probe` throw
+ * @throws ERR_CONFIG for a question that cannot be understood, or (with `capability` among its facts) without
+ *   CAP_NET_ADMIN, ERR_STATUS_AGENT when a Service is named and no agent answers, what `runTrace` and `probe` throw
  */
 export async function showTrace(options: ShowTraceOptions): Promise<ShownTrace> {
   const { json, address, signal } = options;

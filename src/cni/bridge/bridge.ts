@@ -36,8 +36,9 @@ export interface BridgeSettings extends DesiredBridge {
 let lastRead: Link | undefined;
 
 /**
- * Reads what `planBridge` compares with. Without the node's lock others may make the bridge meanwhile, or take it away. Of a bridge that need not look at VLANs it does not ask for the link again when it is
- * as it was the last time, as far as that can be told without the lock of all links, for which each ADD would wait twice.
+ * Reads what `planBridge` compares with. Without the node's lock others may make the bridge meanwhile, or take it away.
+ * Of a bridge that need not look at VLANs it does not ask for the link again when it is as it was the last time, as far
+ * as that can be told without the lock of all links, for which each ADD would wait twice.
  *
  * @param netlink of the namespace of the calling thread
  */

@@ -58,8 +58,9 @@ export function repairLinks(host: Netlink, read: () => readonly WantedLink[]): v
 }
 
 /**
- * Mends bridges and gateways, and the ways to routed pods where those of several are gone; the ends of pods only where there was no bridge,
- * which took them out of it. What is done to a single pod may be meant. Arguments and errors as above.
+ * Mends bridges and gateways, and the ways to routed pods where those of several are gone; the ends of pods only where
+ * there was no bridge, which took them out of it. What is done to a single pod may be meant. Arguments and errors as
+ * above.
  */
 export function repairShared(host: Netlink, read: () => readonly WantedLink[]): void {
   const isMissing = lookAtNode(host, read()).shared.some(({ drift }) => drift.difference === 'missing');

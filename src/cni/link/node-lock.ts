@@ -8,8 +8,9 @@ let checked = false;
 
 /**
  * Runs the synchronous `fn` while no other plugin process of this node changes what pods share: the bridge and its
- * addresses, the rules of a network. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one
- * that root alone can open: what others can open, such as the namespace's own file in /proc, they can lock and never let go.
+ * addresses, the rules of a network. Namespaces of a machine that see the same /run share the lock; it is held for
+ * milliseconds. The file is one that root alone can open: what others can open, such as the namespace's own file in
+ * /proc, they can lock and never let go.
  *
  * @param options `shared`: `fn` itself changes none of that, but relies on it; several may do so at a time,
  *   and however many follow each other, who changes something gets its turn

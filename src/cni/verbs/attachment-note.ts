@@ -17,8 +17,9 @@ import { wantedAttachment } from './wanted-features.ts';
 const KEYS = ['mode', ...BRIDGE_KEYS, ...FEATURE_KEYS] as const;
 
 /**
- * What to note about an attachment so that its rules and its interface can be compared and brought back when its configuration is not at hand: the keys of
- * the configuration as they came, because their parser outlives the form of the rules, with addresses and MAC of the pod and what its link was made with.
+ * What to note about an attachment so that its rules and its interface can be compared and brought back when its
+ * configuration is not at hand: the keys of the configuration as they came, because their parser outlives the form of
+ * the rules, with addresses and MAC of the pod and what its link was made with.
  *
  * @param ips what the address management gives the pod
  */

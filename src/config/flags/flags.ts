@@ -8,8 +8,8 @@ const FROM_FILE_TOO = { besideFile: true } as const;
 const IGNORED = { ignored: true } as const;
 
 /**
- * Every flag of kube-proxy 1.36 on Linux with the field it sets, and our own at the end (own-flags.ts). Types and defaults are those of the
- * fields unless stated. Not here: the Windows flags, which kube-proxy refuses on Linux too.
+ * Every flag of kube-proxy 1.36 on Linux with the field it sets, and our own at the end (own-flags.ts). Types and
+ * defaults are those of the fields unless stated. Not here: the Windows flags, which kube-proxy refuses on Linux too.
  */
 export const FLAGS = {
   config: processFlag(

@@ -28,7 +28,10 @@ const MARKS = {
   ascii: { ok: 'ok', fail: '!!', unknown: '??', 'not-reached': '--' },
 } as const satisfies Record<string, Record<StageResult, string>>;
 
-/** The answer for people: one screen of 24 lines and at most 100 columns, and more only when asked for all evidence, or where nothing is cut. */
+/**
+ * The answer for people: one screen of 24 lines and at most 100 columns, and more only when asked for all evidence, or
+ * where nothing is cut.
+ */
 export function answerText(told: Answer, { unicode, verbose = false, terminal }: TextForm): string {
   const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = plain(told);
   const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
@@ -92,7 +95,9 @@ function labelled(label: string, text: string, most: Room): string[] {
   return wrap(text, `  ${label.padEnd(LABEL + 2)}`, ' '.repeat(LABEL + 4), most);
 }
 
-/** A command on a line of its own, neither broken nor cut, because it is to be pasted; what is said of it beside it, or on the next line. */
+/**
+ * A command on a line of its own, neither broken nor cut, because it is to be pasted; what is said of it beside it, or on the next line.
+ */
 function pasted(label: string, text: string, most: Room): string[] {
   const [command = '', ...comment] = text.split(COMMENT);
   const whole = `  ${label.padEnd(LABEL + 2)}${text}`;

@@ -4,7 +4,10 @@ import type { KnownBytes } from '../packet/index.ts';
 export interface Facts {
   /** Sets of addresses and ports. */
   readonly ipsets?: IpSets | undefined;
-  /** The names of those, and of lists of `-m recent`, that rules have changed for first packets: what later packets find there is not known. */
+  /**
+   * The names of those, and of lists of `-m recent`, that rules have changed for first packets: what later packets find
+   * there is not known.
+   */
   readonly changedSets?: Set<string>;
   /**
    * Whether an address is in a list of `-m recent`: `never` when it is not, `seen` when it is, whenever that was.

@@ -57,8 +57,8 @@ const packetType: OptionCheck = ({ values: [wanted = ''] }, { packet }) => {
 };
 
 /**
- * Asks something of a header in front of the transport's, which no packet of an ordinary connection has: it does not hold, with `!` neither
- * (rt_mt6, frag_mt6, hbh_mt6, ah_mt6 in net/ipv6/netfilter, ah_mt in net/ipv4/netfilter).
+ * Asks something of a header in front of the transport's, which no packet of an ordinary connection has: it does not
+ * hold, with `!` neither (rt_mt6, frag_mt6, hbh_mt6, ah_mt6 in net/ipv6/netfilter, ah_mt in net/ipv4/netfilter).
  */
 const extensionHeader: Match = () => false;
 

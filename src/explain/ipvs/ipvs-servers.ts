@@ -36,23 +36,33 @@ export interface IpvsReader {
  */
 const PRIORITY: Partial<Record<Hook, number>> = { input: 99, output: -98 };
 
-/** ip_vs_out_hook of the same, for what answers: in front of source translation, so that hook postrouting finds the address of the virtual server. */
+/**
+ * ip_vs_out_hook of the same, for what answers: in front of source translation, so that hook postrouting finds the
+ * address of the virtual server.
+ */
 const PRIORITY_OF_ANSWERS: Partial<Record<Hook, number>> = { input: 98, forward: 100, output: -99 };
 
 const ACCEPTED: StationResult = { kind: 'accept' };
 
-/** Schedulers that give each destination its turn. Others choose by the client's address, or by connections and their number: which one it is now is not known. */
+/**
+ * Schedulers that give each destination its turn. Others choose by the client's address, or by connections and their
+ * number: which one it is now is not known.
+ */
 const BY_TURNS: ReadonlySet<string> = new Set(['rr', 'wrr']);
 
 /** FTPPORT, <net/ip_vs.h>. */
 const FTP_PORT = 21;
 
-/** Those that choose by addresses refuse whom they find a destination of weight 0 for (ip_vs_sh.c, ip_vs_dh.c, ip_vs_mh.c), unless a flag has them look on. */
+/**
+ * Those that choose by addresses refuse whom they find a destination of weight 0 for (ip_vs_sh.c, ip_vs_dh.c,
+ * ip_vs_mh.c), unless a flag has them look on.
+ */
 const BY_ADDRESS: ReadonlySet<string> = new Set(['sh', 'dh', 'mh']);
 
 /**
- * Virtual servers of IPVS, as the first packet of a connection meets them. Which destination a scheduler takes is walked as a chance, or as
- * not known, among those with a weight, unless the server remembers one for the client (persistence).
+ * Virtual servers of IPVS, as the first packet of a connection meets them. Which destination a scheduler takes is
+ * walked as a chance, or as not known, among those with a weight, unless the server remembers one for the client
+ * (persistence).
  */
 export class IpvsServers implements RuleSource {
   readonly name = 'ipvs';

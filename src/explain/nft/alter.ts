@@ -10,9 +10,10 @@ type PayloadSet = Extract<Expression, { kind: 'payload-set' }>;
 const VERSION = 0xf0;
 
 /**
- * Writes to a header (nft_payload_set_eval, net/netfilter/nft_payload.c). Nobody translates that back, and sockets, neighbours and
- * connection tracking find other flows, numbers and lengths in the packet than its sender meant. What becomes of it then is not known here,
- * but of the class of traffic where no policy rule asks for it, of hops enough, and of our own tables, which put back what they replace.
+ * Writes to a header (nft_payload_set_eval, net/netfilter/nft_payload.c). Nobody translates that back, and sockets,
+ * neighbours and connection tracking find other flows, numbers and lengths in the packet than its sender meant. What
+ * becomes of it then is not known here, but of the class of traffic where no policy rule asks for it, of hops enough,
+ * and of our own tables, which put back what they replace.
  */
 export function alterHeader(
   { base, offset, length, from }: PayloadSet,

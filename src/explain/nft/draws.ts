@@ -37,7 +37,10 @@ function drawAt(expressions: readonly Expression[]): number {
 const isComment = (one: Expression): boolean => one.kind === 'match' && one.name === 'comment';
 const isNoEnd = (one: Expression): boolean => !ENDING.has(one.kind) && !isComment(one);
 
-/** Whether a rule draws in the same map as another one, does nothing where there is no element, and nothing more once the other one found one. */
+/**
+ * Whether a rule draws in the same map as another one, does nothing where there is no element, and nothing more once
+ * the other one found one.
+ */
 export function isSameDraw({ expressions }: NftRule, other: NftRule): boolean {
   const [last] = expressions.slice(-1);
   const isRemembering = last?.kind === 'dynset' && last.data !== undefined && !last.expressions?.length;

@@ -1,6 +1,9 @@
 import type { ChainRef, Expression, NftReader, NftRule } from '../../netlink/nftables/index.ts';
 
-/** Expressions that look, count and tell: nft_*_eval in net/netfilter. What a limit or a match of iptables says is for the rest of its rule. */
+/**
+ * Expressions that look, count and tell: nft_*_eval in net/netfilter. What a limit or a match of iptables says is for
+ * the rest of its rule.
+ */
 const LOOKING: ReadonlySet<Expression['kind']> = new Set<Expression['kind']>([
   ...(['payload', 'meta', 'ct', 'fib', 'rt', 'immediate', 'numgen', 'jhash'] as const),
   ...(['bitwise', 'byteorder', 'shift', 'cmp', 'range', 'match', 'limit', 'counter', 'log'] as const),

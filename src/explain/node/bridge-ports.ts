@@ -4,7 +4,10 @@ import type { Packet } from '../packet/index.ts';
 import { type BridgePort, IPS } from '../walk/index.ts';
 import type { NodeView } from './node-view.ts';
 
-/** Whether rules see the frames of a bridge (br_nf_pre_routing, net/bridge/br_netfilter_hooks.c): all bridges show theirs, or this one does. */
+/**
+ * Whether rules see the frames of a bridge (br_nf_pre_routing, net/bridge/br_netfilter_hooks.c): all bridges show
+ * theirs, or this one does.
+ */
 export function showsToRules(bridge: Link, { family }: { readonly family: IpFamily }, node: NodeView): boolean {
   const ofAll = node.sysctl(bridgeSetting(family));
   return ofAll === '1' || (ofAll !== undefined && bridge.showsToRules.includes(family));
@@ -40,7 +43,9 @@ export function switchedBy(packet: Packet, node: NodeView): Link | undefined {
   return podAt(packet.ends.destination, link, node) && isSentDirectly(packet, link, node) ? link : undefined;
 }
 
-/** A frame whose destination is translated to somebody on its bridge is sent there by the bridge (br_nf_pre_routing_finish, the same file). */
+/**
+ * A frame whose destination is translated to somebody on its bridge is sent there by the bridge (br_nf_pre_routing_finish, the same file).
+ */
 function wasTranslated({ connection }: Packet): boolean {
   if (connection === undefined || connection === 'untracked') return false;
   return (connection.status & (connection.direction === 'original' ? IPS.dstNat : IPS.srcNat)) !== 0;

@@ -32,7 +32,10 @@ export function localPodsIn(namespaces: readonly OtherNamespace[], links: readon
   );
 }
 
-/** An address that a link has in several subnets (IPv4 tells such apart by their masks) is one, of the widest: it answers who is in any of them. */
+/**
+ * An address that a link has in several subnets (IPv4 tells such apart by their masks) is one, of the widest: it
+ * answers who is in any of them.
+ */
 function onceEach(addresses: OtherNamespace['addresses']): OtherNamespace['addresses'] {
   const widest = [...addresses].sort((a, b) => a.prefixLength - b.prefixLength);
   const first = new Map(widest.toReversed().map((one) => [`${one.link.index} ${one.ip}`, one]));
@@ -40,8 +43,8 @@ function onceEach(addresses: OtherNamespace['addresses']): OtherNamespace['addre
 }
 
 /**
- * In which other pod of the same link there is an address as well, on whichever of its links: it answers ARP for that too. Undefined: in none, or of
- * IPv6, which asks for addresses of the link alone.
+ * In which other pod of the same link there is an address as well, on whichever of its links: it answers ARP for that
+ * too. Undefined: in none, or of IPv6, which asks for addresses of the link alone.
  */
 export function rivalOf(address: IpAddress, { netns, seenAs }: LocalPod, all: readonly LocalPod[]): string | undefined {
   if (address.family === 'IPv6' || !seenAs) return undefined;

@@ -34,7 +34,8 @@ export function globalAddresses(of: number, family: IpFamily, node: NodeView): r
 }
 
 /**
- * Of IPv4: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link they leave by, the one whose subnet has the next hop, else its first; where that link has none, as lo, the first of all links.
+ * Of IPv4: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link they leave by, the one whose subnet
+ * has the next hop, else its first; where that link has none, as lo, the first of all links.
  *
  * @returns undefined: there is none, or which link is the first is not known
  */

@@ -30,7 +30,10 @@ export interface OtherNamespace {
   }[];
 }
 
-/** The namespaces that links of ours lead to, as far as they can be seen from here. What vanishes meanwhile is left out. Needs CAP_SYS_ADMIN. */
+/**
+ * The namespaces that links of ours lead to, as far as they can be seen from here. What vanishes meanwhile is left out.
+ * Needs CAP_SYS_ADMIN.
+ */
 export function otherNamespaces(netlink: Netlink): readonly OtherNamespace[] {
   return otherNetns().flatMap((path) => attempt(() => look(path, netlink)) ?? []);
 }

@@ -44,9 +44,9 @@ export class Neighbours {
   }
 
   /**
-   * Has the kernel ask once more for those that did not answer last, as the next packet to them would, and waits for the answers of all. What their
-   * entries say is of then, and no packet is judged by it (__neigh_event_send, net/core/neighbour.c). It makes no entries, and
-   * changes none that holds.
+   * Has the kernel ask once more for those that did not answer last, as the next packet to them would, and waits for
+   * the answers of all. What their entries say is of then, and no packet is judged by it (__neigh_event_send,
+   * net/core/neighbour.c). It makes no entries, and changes none that holds.
    *
    * @returns whether somebody was asked for
    */

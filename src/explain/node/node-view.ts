@@ -56,7 +56,10 @@ const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
 /** Policy rules that every namespace begins with: local, main, default. */
 const OF_KERNEL: ReadonlySet<number> = new Set([0, 32_766, 32_767]);
 
-/** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing, and sends nothing but in `askUnanswered`. */
+/**
+ * The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing, and sends
+ * nothing but in `askUnanswered`.
+ */
 export class NodeView {
   readonly tracking = new Tracking();
   readonly bridges: Bridges;
@@ -110,8 +113,8 @@ export class NodeView {
   }
 
   /**
-   * What beside rules sees the packets of a link of this node. Filters that pass all through another link of ours to slow it down (ifb), as
-   * those of the CNI plugin do, do not count.
+   * What beside rules sees the packets of a link of this node. Filters that pass all through another link of ours to
+   * slow it down (ifb), as those of the CNI plugin do, do not count.
    */
   besideRulesOn(link: Link): readonly BesideRules[] {
     return besideRulesOf(this.#route, link, (index) => this.link(index)?.kind === 'ifb');

@@ -11,7 +11,9 @@ import {
 /** Those that sockets get which ask for none: net.ipv4.ip_local_port_range as it is by default. */
 const CLIENT_PORTS = [32_768, 60_999] as const;
 
-/** Asks for routes, each once, and notes where policy rules decide by what the question does not say: ports of clients, users of processes. */
+/**
+ * Asks for routes, each once, and notes where policy rules decide by what the question does not say: ports of clients, users of processes.
+ */
 export class RouteLookups {
   readonly #rules = new Map<string, readonly PolicyRule[]>();
   readonly #answers = new Map<string, RouteAnswer>();

@@ -157,8 +157,9 @@ export class Packet {
   }
 
   /**
-   * PACKET_HOST (<linux/if_packet.h>) of what is for one host: all others are dropped on their way, and frames of a bridge are shown to rules
-   * as if they were for this one (setup_pre_routing, net/bridge/br_netfilter_hooks.c). What is for a group is sent as the former.
+   * PACKET_HOST (<linux/if_packet.h>) of what is for one host: all others are dropped on their way, and frames of a
+   * bridge are shown to rules as if they were for this one (setup_pre_routing, net/bridge/br_netfilter_hooks.c). What
+   * is for a group is sent as the former.
    */
   get linkType(): KnownBytes {
     const [isGroup, mask] = this.family === 'IPv4' ? [0xe0, 0xf0] : [0xff, 0xff];

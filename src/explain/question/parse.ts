@@ -50,8 +50,8 @@ function parseDestination(text: string): Destination {
 }
 
 /**
- * Who connects to the unspecified address gets himself, by whichever of his addresses the kernel likes; groups and all hosts of a link answer
- * datagrams, if anybody does, and nobody sends from there.
+ * Who connects to the unspecified address gets himself, by whichever of his addresses the kernel likes; groups and all
+ * hosts of a link answer datagrams, if anybody does, and nobody sends from there.
  */
 function somebody(address: IpAddress, text: string, what: 'destination' | 'source'): IpAddress {
   const range = specialRange(address);

@@ -147,7 +147,9 @@ function isReachableHere({ target: { ip }, knowledge }: Known, client: Comer, no
   return isTold || own.some(({ index }) => index === client.link?.index);
 }
 
-/** Whether all nodes know that an address is of this one: its Node object tells it, or the range that it is in, or an EndpointSlice does. */
+/**
+ * Whether all nodes know that an address is of this one: its Node object tells it, or the range that it is in, or an EndpointSlice does.
+ */
 function isToldHere({ target: { ip }, knowledge: { node, destination } }: Known): boolean {
   if (destination.kind === 'address' && destination.node === node.name) return true;
   return node.addresses.includes(formatIp(ip)) || node.podCidrs.some((range) => cidrContains(parseCidr(range), ip));

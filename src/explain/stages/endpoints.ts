@@ -20,7 +20,8 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
   const { service, port, via } = target.service!;
   const inside = isInside(asked);
   const byLocal = via === 'cluster-ip' ? port.internalPolicy === 'Local' : port.externalPolicy === 'Local' && !inside;
-  // Pods, those of other nodes too where they are known by address, and processes of this node reach external addresses by policy Cluster, whatever it says (short circuit).
+  // Pods, those of other nodes too where they are known by address, and processes of this node reach external addresses
+  // by policy Cluster, whatever it says (short circuit).
   const verdict =
     via === 'cluster-ip'
       ? port.internalVerdict

@@ -79,7 +79,10 @@ export interface Strayed {
   readonly finding: Finding;
   /** Whether nothing arrives: a node may forward what it gets, but not a frame for the MAC address of another one's tunnel. */
   readonly isLost: boolean;
-  /** The node that gets what is for the other one. It hears no answers, which come directly: rules that drop what is in no state of a connection drop what follows the first packet. Undefined: no node. */
+  /**
+   * The node that gets what is for the other one. It hears no answers, which come directly: rules that drop what is in
+   * no state of a connection drop what follows the first packet. Undefined: no node.
+   */
   readonly through: string | undefined;
 }
 

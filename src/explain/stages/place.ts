@@ -7,9 +7,10 @@ import { isOwnTable } from '../nft/index.ts';
 import type { Step } from '../walk/index.ts';
 
 /**
- * Chains that service proxies write, besides those of Services: kube-proxy in all its modes (pkg/proxy/iptables and ipvs), and our own modes
- * iptables and ipvs under the same names. What begins alike and is not here is somebody else's: the kubelet's KUBE-FIREWALL, and
- * kube-router's network policies (KUBE-ROUTER-FORWARD, KUBE-POD-FW-…, KUBE-NWPLCY-…).
+ * Chains that service proxies write, besides those of Services: kube-proxy in all its modes (pkg/proxy/iptables and
+ * ipvs), and our own modes iptables and ipvs under the same names. What begins alike and is not here is somebody
+ * else's: the kubelet's KUBE-FIREWALL, and kube-router's network policies (KUBE-ROUTER-FORWARD, KUBE-POD-FW-…,
+ * KUBE-NWPLCY-…).
  */
 const OF_PROXIES =
   /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|FORWARD|NODEPORTS|PROXY-FIREWALL|PROXY-CANARY|POSTROUTING|MARK-MASQ|MARK-DROP|LOAD-BALANCER|NODE-PORT|SOURCE-RANGES-FIREWALL|(?:IPVS|XLB)-.+)$/;

@@ -158,7 +158,8 @@ export class Report {
   }
 
   /**
-   * Where some endpoints fail, and others do not, it is not known either that some connections fail, if it is not known which of them they get.
+   * Where some endpoints fail, and others do not, it is not known either that some connections fail, if it is not known
+   * which of them they get.
    *
    * @param ways all that lead to endpoints, see `join`
    */

@@ -147,7 +147,8 @@ class Journey {
   #sendAnew(): End {
     const packet = this.#packet;
     const { mark } = packet;
-    // By its destination alone (__ip_vs_get_out_rt of the same), and what is tracked then by its mark, as for translation (nf_nat_ipv4_local_fn).
+    // By its destination alone (__ip_vs_get_out_rt of the same), and what is tracked then by its mark, as for
+    // translation (nf_nat_ipv4_local_fn).
     packet.mark = NO_MARK;
     const alone = this.#route();
     packet.mark = mark;

@@ -24,8 +24,8 @@ export interface Host {
    */
   bridgePort?(packet: Packet, direction: 'in' | 'out'): BridgePort;
   /**
-   * The bridge that this packet has come in by, if it is one of its frames for another of its ports: such frames are shown to rules and not
-   * routed, unless those translate whom they are for. @default none
+   * The bridge that this packet has come in by, if it is one of its frames for another of its ports: such frames are
+   * shown to rules and not routed, unless those translate whom they are for. @default none
    */
   switchedBy?(packet: Packet): Interface | undefined;
 }

@@ -19,8 +19,8 @@ export interface Walks {
 }
 
 /**
- * More than this is not walked. It is enough for a Service of 1,000 endpoints without affinity (in mode nftables 1,024 and 512 ways), and takes
- * about a second: what is asked of the kernel for a way costs as much as a thousand rules.
+ * More than this is not walked. It is enough for a Service of 1,000 endpoints without affinity (in mode nftables 1,024
+ * and 512 ways), and takes about a second: what is asked of the kernel for a way costs as much as a thousand rules.
  */
 const MOST: Most = { ways: 8192, rules: { most: 2_000_000, perWay: 1100 } };
 
@@ -118,7 +118,8 @@ const ANSWERED = IPS.confirmed | IPS.seenReply | TRANSLATIONS_DONE;
 /**
  * One of a flow whose first packet was answered.
  *
- * @param isAssured not the answer itself: the client's next packet assures the flow, of TCP (tcp_in_window comes first, nf_conntrack_proto_tcp.c)
+ * @param isAssured not the answer itself: the client's next packet assures the flow, of TCP (tcp_in_window comes first,
+ *   nf_conntrack_proto_tcp.c)
  */
 function packetOf(
   written: FirstPacket,
@@ -137,7 +138,8 @@ function packetOf(
       ANSWERED |
       (isAssured ? IPS.assured : 0) |
       (source ? IPS.srcNat : 0) |
-      // Of what IPVS translates connection tracking knows from whom answers come, and has no translation (ip_vs_update_conntrack, ip_vs_nfct.c).
+      // Of what IPVS translates connection tracking knows from whom answers come, and has no translation
+      // (ip_vs_update_conntrack, ip_vs_nfct.c).
       (!byIpvs && (destination !== undefined || destinationPort) ? IPS.dstNat : 0),
     mark,
     translated,

@@ -123,7 +123,8 @@ export function newVeth(spec: VethSpec): NetlinkRequest {
 }
 
 /**
- * Changes a link, named by its index, or by its name, which can then not be changed. The kernel applies what it can in its own order and stops at the first thing it refuses.
+ * Changes a link, named by its index, or by its name, which can then not be changed. The kernel applies what it can in
+ * its own order and stops at the first thing it refuses.
  */
 export function setLink(which: number | { readonly name: string }, change: LinkChange): NetlinkRequest {
   const byName = typeof which === 'object';

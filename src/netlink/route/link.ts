@@ -44,7 +44,10 @@ export interface Link {
   readonly bridgePort: BridgePort | undefined;
   /** Whether a bridge looks at VLANs; false for links of other kinds. */
   readonly vlanFiltering: boolean;
-  /** Families of which a bridge shows its frames to rules whatever the setting for all bridges says (`nf_call_iptables`); none for other kinds. */
+  /**
+   * Families of which a bridge shows its frames to rules whatever the setting for all bridges says
+   * (`nf_call_iptables`); none for other kinds.
+   */
   readonly showsToRules: readonly IpFamily[];
   /**
    * Whether a bridge sends frames to groups of IPv6 to those alone that listen: it snoops on what they report, and somebody asks for it
@@ -75,7 +78,9 @@ export interface BridgePort {
   readonly unicastFlood: boolean;
   readonly multicastFlood: boolean;
   readonly broadcastFlood: boolean;
-  /** Nothing is flooded to the port, whoever sends it, and the bridge answers ARP of those behind it (br_flood, net/bridge/br_forward.c). */
+  /**
+   * Nothing is flooded to the port, whoever sends it, and the bridge answers ARP of those behind it (br_flood, net/bridge/br_forward.c).
+   */
   readonly proxyArp: boolean;
   readonly neighbourSuppress: boolean;
   /** Frames of senders that are not entered for the port are dropped (Linux 5.16). */

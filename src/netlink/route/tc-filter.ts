@@ -68,7 +68,10 @@ export function listIngressFilters(netlink: Netlink, index: number): IngressFilt
   return netlink.dump(filterListing(index, INGRESS_HANDLE)).map(decodeIngressFilter);
 }
 
-/** All that look at what a device receives and sends, beside its queues: those of qdiscs `ingress` and `clsact`. Throws as `listIngressFilters`. */
+/**
+ * All that look at what a device receives and sends, beside its queues: those of qdiscs `ingress` and `clsact`. Throws
+ * as `listIngressFilters`.
+ */
 export function listLinkFilters(netlink: Netlink, index: number): IngressFilter[] {
   const parents = [CLSACT_INGRESS, CLSACT_EGRESS];
   return parents.flatMap((parent) =>
@@ -101,7 +104,10 @@ function actingKind(payload: Uint8Array): string[] {
 
 const OPTIONS = attributeSet('TCA_OPTIONS', {});
 
-/** Filters of u32 are listed behind their priority and the hash table that holds them, whose handles have no number of a filter (TC_U32_NODE). */
+/**
+ * Filters of u32 are listed behind their priority and the hash table that holds them, whose handles have no number of a
+ * filter (TC_U32_NODE).
+ */
 function isTableOfU32(payload: Uint8Array): boolean {
   return TCA.decode(payload, tcmsg.size).TCA_KIND === 'u32' && (tcmsg.decode(payload).tcm_handle & 0xfff) === 0;
 }

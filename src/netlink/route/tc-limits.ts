@@ -75,8 +75,8 @@ export interface HtbClass {
 }
 
 /**
- * How many bytes per second the slowest class of the device's `htb` qdiscs sends at most, of those that packets wait in; Infinity: there are none.
- * Throws KernelError, ERR_NETLINK_DECODE.
+ * How many bytes per second the slowest class of the device's `htb` qdiscs sends at most, of those that packets wait
+ * in; Infinity: there are none. Throws KernelError, ERR_NETLINK_DECODE.
  */
 export function slowestHtbClass(netlink: Netlink, index: number): number {
   const request = {

@@ -49,7 +49,10 @@ export type NetworkEvent =
 export interface NetworkInterest {
   /** Links that come, go or change. @default false */
   readonly links?: boolean | undefined;
-  /** Addresses of links, of both families, that are good everywhere (RT_SCOPE_UNIVERSE): not the link-local ones of each pod's link. @default false */
+  /**
+   * Addresses of links, of both families, that are good everywhere (RT_SCOPE_UNIVERSE): not the link-local ones of each
+   * pod's link. @default false
+   */
   readonly addresses?: boolean | undefined;
   /** Routes of both families and nexthops that were added as one of these RTPROT_*, at most 100. @default none */
   readonly protocols?: readonly number[] | undefined;

@@ -43,7 +43,10 @@ export interface Listener {
   readonly dual: boolean;
   /** The number of the only interface that it takes anything from (SO_BINDTODEVICE). @default all of them */
   readonly boundTo?: number | undefined;
-  /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet with what keeping them costs, and how many may wait. */
+  /**
+   * TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet with what keeping
+   * them costs, and how many may wait.
+   */
   readonly queued: number;
   readonly queueLimit: number;
   /** TCP: from whom it takes only what is signed (TCP-MD5, RFC 2385); told with CAP_NET_ADMIN alone. @default nobody */
@@ -91,8 +94,8 @@ export function listListeners(netlink: Netlink, protocol: IpProtocol): Listener[
 }
 
 /**
- * How many connections of TCP to a port are being opened: those that were answered and not yet heard of again, which wait at the socket that
- * listens (struct request_sock, told as TCP_SYN_RECV).
+ * How many connections of TCP to a port are being opened: those that were answered and not yet heard of again, which
+ * wait at the socket that listens (struct request_sock, told as TCP_SYN_RECV).
  *
  * @param netlink see `withSockDiag`
  * @throws KernelError

@@ -24,7 +24,10 @@ export const BPF_LOAD_X_CONSTANT = 0x01;
 export const BPF_LOAD_FROM_X = 0x40;
 /** BPF_MISC | BPF_TAX: the accumulator goes to X. */
 export const BPF_TO_X = 0x07;
-/** Loaded as if it were an offset (SKF_AD_OFF + SKF_AD_NLATTR): where the attribute of type X is, searched from the accumulator on; 0: nowhere. */
+/**
+ * Loaded as if it were an offset (SKF_AD_OFF + SKF_AD_NLATTR): where the attribute of type X is, searched from the
+ * accumulator on; 0: nowhere.
+ */
 export const SKF_AD_NLATTR = (-0x1000 + 12) >>> 0;
 /** Loaded the same way: a random number. */
 export const SKF_AD_RANDOM = (-0x1000 + 56) >>> 0;

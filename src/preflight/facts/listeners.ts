@@ -14,7 +14,8 @@ export interface Listener {
 const LISTEN = '0A';
 
 /**
- * The TCP sockets that listen, by /proc/net/tcp and tcp6 (proc_pid_net(5)): nobody is connected to, and no module is loaded, as sock_diag would.
+ * The TCP sockets that listen, by /proc/net/tcp and tcp6 (proc_pid_net(5)): nobody is connected to, and no module is
+ * loaded, as sock_diag would.
  *
  * @throws when neither can be read
  */

@@ -22,9 +22,9 @@ const NETWORK_PROGRAMMING_BUCKETS = [
 ];
 
 /**
- * kube-proxy's sync metrics of all modes by name without the prefix `kubeproxy_` (of one mode: `ModeMetrics`): names, types, labels, buckets and help are those of
- * Kubernetes 1.36, so that existing dashboards and alerts go on working. What kube-proxy has no metric for follows under
- * our own prefix.
+ * kube-proxy's sync metrics of all modes by name without the prefix `kubeproxy_` (of one mode: `ModeMetrics`): names,
+ * types, labels, buckets and help are those of Kubernetes 1.36, so that existing dashboards and alerts go on working.
+ * What kube-proxy has no metric for follows under our own prefix.
  */
 export const METRICS = {
   sync_proxy_rules_duration_seconds: {

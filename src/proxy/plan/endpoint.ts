@@ -196,7 +196,10 @@ function addEndpoints(
   }
 }
 
-/** Sorted by key, which for addresses is the order of bytes that kube-proxy sorts by; of those with the same key the best one, and of equally good ones the first. */
+/**
+ * Sorted by key, which for addresses is the order of bytes that kube-proxy sorts by; of those with the same key the
+ * best one, and of equally good ones the first.
+ */
 function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
   endpoints.sort((a, b) => compareText(a.key, b.key));
   if (endpoints.every(({ key }, index) => index === 0 || endpoints[index - 1]!.key !== key)) return trimmed(endpoints);

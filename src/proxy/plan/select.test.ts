@@ -11,8 +11,9 @@ const LOCAL: Wanted = { cluster: false, local: true };
 const BOTH: Wanted = { cluster: true, local: true };
 
 /**
- * Reads the notation of the acceptance cases: state r(eady), t(erminating but serving), x (terminating and no longer serving)
- * or u(nready), a number that names it, optionally the node in parentheses, optionally hints in brackets (names beginning with n are nodes).
+ * Reads the notation of the acceptance cases: state r(eady), t(erminating but serving), x (terminating and no longer
+ * serving) or u(nready), a number that names it, optionally the node in parentheses, optionally hints in brackets
+ * (names beginning with n are nodes).
  */
 function read(text: string): Endpoint[] {
   return text.split(' ').map((word) => {

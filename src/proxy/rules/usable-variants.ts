@@ -80,8 +80,8 @@ export function bothVariants(family: IpFamily, exec: Exec): IptablesTool[] {
 }
 
 /**
- * Whether a variant may hold rules here. So it may where its program cannot look: for want of a privilege, or because of what is there; whoever
- * uses it then is told.
+ * Whether a variant may hold rules here. So it may where its program cannot look: for want of a privilege, or because
+ * of what is there; whoever uses it then is told.
  */
 export async function mayHoldRules(tool: IptablesTool): Promise<boolean> {
   try {

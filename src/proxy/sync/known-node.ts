@@ -82,7 +82,10 @@ export class KnownNode {
     return { node: makeNodePlan({ family: this.#family, settings, ...objects }), zone: zoneOf(this.#lastNode) };
   }
 
-  /** A Node object that is deleted, to be registered again perhaps, or that has no address for a while, takes none away from a node that runs. */
+  /**
+   * A Node object that is deleted, to be registered again perhaps, or that has no address for a while, takes none away
+   * from a node that runs.
+   */
   #lasting(node: Node | undefined): Node | undefined {
     const last = this.#lastNode;
     if (!node || !last || nodeIpsOf(node).length > 0) return node ?? last;

@@ -23,9 +23,10 @@ import { RTPROT_NODEPLANE } from './route-object.ts';
 type Role = 'underlay' | 'obstacle' | `device ${string}`;
 
 /**
- * Notices that others changed our routes, a link they rest on, which networks are on that, or which link has the node's address. Links are compared with what was last read of them: the
- * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word, and
- * the loss of its carrier its nexthop objects with their routes (nexthop_flush_dev), so that the link is all there is to go by.
+ * Notices that others changed our routes, a link they rest on, which networks are on that, or which link has the node's
+ * address. Links are compared with what was last read of them: the kernel tells of every link of every pod, and of each
+ * several times. Switching a link off takes its routes without a word, and the loss of its carrier its nexthop objects
+ * with their routes (nexthop_flush_dev), so that the link is all there is to go by.
  */
 export class KernelWatch {
   readonly #family: IpFamily;

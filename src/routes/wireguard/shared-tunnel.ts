@@ -15,7 +15,10 @@ export interface SharedTunnel {
   changed(family: IpFamily, plans: ReadonlyMap<string, PeerPlan | undefined>): void;
 }
 
-/** What WireGuard adds to a packet: outer IP header, UDP 8, its own header 16, tag 16 (https://www.wireguard.com/papers/wireguard.pdf, 5.4.6). */
+/**
+ * What WireGuard adds to a packet: outer IP header, UDP 8, its own header 16, tag 16
+ * (https://www.wireguard.com/papers/wireguard.pdf, 5.4.6).
+ */
 const OVERHEAD: Readonly<Record<IpFamily, number>> = { IPv4: 20 + 8 + 16 + 16, IPv6: 40 + 8 + 16 + 16 };
 
 /** The device that a family asks for. @param ranges the node's own pod ranges, at least one */

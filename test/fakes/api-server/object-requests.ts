@@ -27,8 +27,8 @@ const MODIFIED = 'the object has been modified; please apply your changes to the
  * and texts of a real server.
  *
  * What it does not do: JSON patch; strategic merge patch but for a Node; `generateName`; subresources but `status`;
- * finalizers, graceful deletion and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs. `AppliedFields` says
- * what its server-side apply leaves out.
+ * finalizers, graceful deletion and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation;
+ * dry runs. `AppliedFields` says what its server-side apply leaves out.
  */
 export class ObjectRequests {
   readonly #history: ObjectHistory;

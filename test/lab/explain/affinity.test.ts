@@ -5,7 +5,8 @@ import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults } from './faults.ts';
 
-// Affinity in the modes that write iptables: which endpoint holds a client is in lists of `-m recent`, as are clients that others remember.
+// Affinity in the modes that write iptables: which endpoint holds a client is in lists of `-m recent`, as are clients
+// that others remember.
 
 useOwnLockFile();
 const VIP = '10.96.0.10';

@@ -9,7 +9,8 @@ import { patient } from '../patience.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
-// Rules have several ways for one packet, of which some lead to an endpoint and some do not: each verdict is held against many connections.
+// Rules have several ways for one packet, of which some lead to an endpoint and some do not: each verdict is held
+// against many connections.
 
 const ONE = '10.96.0.11';
 const TWO = '10.96.0.12';

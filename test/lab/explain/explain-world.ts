@@ -107,7 +107,9 @@ export class ExplainWorld {
     return runIn(this.node, ...args);
   }
 
-  /** Asks, and holds the exit status to the verdict; with flags by the program, which takes a fifth of a second of a processor to start. */
+  /**
+   * Asks, and holds the exit status to the verdict; with flags by the program, which takes a fifth of a second of a processor to start.
+   */
   async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
     if (flags.length === 0) {
       const [answer] = await this.askHere([{ destination, source: from }]);
@@ -143,7 +145,9 @@ export class ExplainWorld {
     return answers;
   }
 
-  /** Waits until the agent has mended all that an earlier test broke: it has tracked flows forgotten for each sync, a second after it too. */
+  /**
+   * Waits until the agent has mended all that an earlier test broke: it has tracked flows forgotten for each sync, a second after it too.
+   */
   async atRest(): Promise<void> {
     const syncs = () => this.agent!.logs().filter(({ msg }) => msg === 'Synced').length;
     let before = -1;

@@ -178,7 +178,8 @@ describe('conntrack-full', () => {
   }, 300_000);
 
   it('some make room: some connections work', async () => {
-    // From a table that is nearly full the kernel takes such flows away by itself, now and then (gc_worker): on a busy machine before the question.
+    // From a table that is nearly full the kernel takes such flows away by itself, now and then (gc_worker): on a busy
+    // machine before the question.
     await vi.waitFor(
       async () => {
         fill(40);

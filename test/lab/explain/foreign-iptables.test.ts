@@ -5,7 +5,8 @@ import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults } from './faults.ts';
 import { openPacketQueue } from './packet-queue.ts';
 
-// Rules of iptables that are easily taken for something else, beside ours in nf_tables: no verdict may be one that real connections contradict.
+// Rules of iptables that are easily taken for something else, beside ours in nf_tables: no verdict may be one that real
+// connections contradict.
 
 const VIP = '10.96.0.10';
 const NODE_PORT = 30_080;

@@ -4,8 +4,8 @@ import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults, vethOf } from './faults.ts';
 
-// Matches of iptables that network policies and other pod networks ask with (kube-router, Calico, Weave, Cilium), beside ours in nf_tables:
-// each verdict is held against a real connection.
+// Matches of iptables that network policies and other pod networks ask with (kube-router, Calico, Weave, Cilium),
+// beside ours in nf_tables: each verdict is held against a real connection.
 
 const VIP = '10.96.0.10';
 const NODE_PORT = 30_080;

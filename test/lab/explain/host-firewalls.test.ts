@@ -7,8 +7,8 @@ import { ExplainWorld } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 import { healthyCases, healthyObjects, placeOf } from './healthy.ts';
 
-// Firewalls that hosts have, with the rules that they really write (test/samples/firewalls): what is said of connections of all kinds is what
-// becomes of them, and is never that it cannot be told.
+// Firewalls that hosts have, with the rules that they really write (test/samples/firewalls): what is said of
+// connections of all kinds is what becomes of them, and is never that it cannot be told.
 
 const SAMPLES = fileURLToPath(new URL('../../samples/firewalls', import.meta.url));
 const MODES = {

@@ -4,8 +4,8 @@ import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
-// Marks that rules keep in connection tracking from a connection's first packet to all others (CONNMARK, `ct mark`), as network plugins and
-// meshes leave such rules on nodes. What is told is what connections do.
+// Marks that rules keep in connection tracking from a connection's first packet to all others (CONNMARK, `ct mark`), as
+// network plugins and meshes leave such rules on nodes. What is told is what connections do.
 
 useOwnLockFile();
 const [VIP, NODE_PORT, LOCAL_PORT, HOST_PORT] = ['10.96.0.10', 30_080, 30_081, 9000];

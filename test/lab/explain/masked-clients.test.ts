@@ -4,7 +4,8 @@ import { removeAll } from '../lab.ts';
 import { type Cluster, createCluster } from '../routes/cluster.ts';
 import { on, runIn, served } from './explain-world.ts';
 
-// Agents with --routes give what their pods send to addresses of other nodes that of their own: policy Local takes such a client for one outside.
+// Agents with --routes give what their pods send to addresses of other nodes that of their own: policy Local takes such
+// a client for one outside.
 
 const [ELSEWHERE, BOTH, EVERYBODY] = [30010, 30011, 30012];
 let cluster: Cluster;

@@ -3,7 +3,8 @@ import { type Host, type Pod, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults, vethOf } from './faults.ts';
 
-// Pods on pairs of their own, without a bridge: they send to an address that nobody has (169.254.1.1), for which the node answers (proxy_arp).
+// Pods on pairs of their own, without a bridge: they send to an address that nobody has (169.254.1.1), for which the
+// node answers (proxy_arp).
 
 const VIP = '10.96.0.10';
 const VIP6 = 'fd00:96::10';

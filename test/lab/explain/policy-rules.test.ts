@@ -5,8 +5,8 @@ import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
-// Policy rules of others (several uplinks, VPNs): what they do to packets of the node's own processes, and by what nobody knows beforehand.
-// No verdict may be one that a real connection contradicts.
+// Policy rules of others (several uplinks, VPNs): what they do to packets of the node's own processes, and by what
+// nobody knows beforehand. No verdict may be one that a real connection contradicts.
 
 const [VIP, HOST] = ['10.96.0.10', '10.96.0.14'];
 const VIP6 = 'fd00:96::10';

@@ -3,7 +3,8 @@ import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults } from './faults.ts';
 
-// Rules that drop a client's first packet and remember it: what the client sends again, a second later, may pass (port knocking, greylists).
+// Rules that drop a client's first packet and remember it: what the client sends again, a second later, may pass (port
+// knocking, greylists).
 
 const VIP = '10.96.0.10';
 const world = new ExplainWorld();

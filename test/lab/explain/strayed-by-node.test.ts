@@ -5,8 +5,9 @@ import { removeAll } from '../lab.ts';
 import { type Cluster, createCluster, POD_PORT } from '../routes/cluster.ts';
 import { on, runIn, served } from './explain-world.ts';
 
-// A route leads to another node than the pod's, whose answers come directly. Rules of mode iptables drop there what follows the first packet,
-// as the node in between has heard no answer to it: a connection is opened, and nothing comes of it.
+// A route leads to another node than the pod's, whose answers come directly. Rules of mode iptables drop there what
+// follows the first packet, as the node in between has heard no answer to it: a connection is opened, and nothing comes
+// of it.
 
 useOwnLockFile();
 const [VIP, NAMELESS] = ['10.96.0.10', '10.96.0.11'];

@@ -3,7 +3,8 @@ import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
-// Rules of others that may lead packets of a Service to somebody who answers, by what nobody here knows: that its endpoint is broken decides nothing then.
+// Rules of others that may lead packets of a Service to somebody who answers, by what nobody here knows: that its
+// endpoint is broken decides nothing then.
 
 const [VIP, SILENT, OF_NODE] = ['10.96.0.10', 8099, 8090];
 const world = new ExplainWorld();

@@ -7,7 +7,10 @@ import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { type Healthy, healthyCases, healthyObjects, placeOf } from './healthy.ts';
 
 const SERVICES = 24;
-/** With affinity all tries are one; hence only with one endpoint. Enough that with two endpoints, one of them broken, both are met: all alike by chance once in a million. */
+/**
+ * With affinity all tries are one; hence only with one endpoint. Enough that with two endpoints, one of them broken,
+ * both are met: all alike by chance once in a million.
+ */
 const TRIES = 20;
 
 const SILENT = 8099;

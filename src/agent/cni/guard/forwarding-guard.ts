@@ -11,7 +11,10 @@ export interface ForwardingGuardOptions {
 }
 
 const BETWEEN_LOOKS_MS = 5000;
-/** How long it has to be off at least: whoever asks meanwhile is told of it (`nodeplane diff`), and nobody is fought who switches it for a moment. */
+/**
+ * How long it has to be off at least: whoever asks meanwhile is told of it (`nodeplane diff`), and nobody is fought who
+ * switches it for a moment.
+ */
 const GRACE_MS = 3000;
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 

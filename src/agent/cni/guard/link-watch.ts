@@ -27,8 +27,9 @@ const GRACE_MS = 10_000;
 const MOST_TOLD = 20;
 
 /**
- * Mends what the pods of a node share (the bridge, its gateway addresses, routes and settings) when others change it, as `ip address flush`
- * does or a network manager that takes the bridge for its own: no pod of the node reaches anything then, until the next ADD.
+ * Mends what the pods of a node share (the bridge, its gateway addresses, routes and settings) when others change it,
+ * as `ip address flush` does or a network manager that takes the bridge for its own: no pod of the node reaches
+ * anything then, until the next ADD.
  *
  * What is done to the end of a single pod is told and left alone: it may be meant, and `nodeplane diff --repair` mends it.
  */

@@ -3,7 +3,10 @@ import type { Logger } from '../../logger.ts';
 
 /** How long something has to be in the way to be told: firewalld, for one, has a table that drops everything while it reloads. */
 const PASSING_MS = 3000;
-/** A look reads rules of others, for some milliseconds: it is this many times what it took from the next, and no longer than needed to tell. */
+/**
+ * A look reads rules of others, for some milliseconds: it is this many times what it took from the next, and no longer
+ * than needed to tell.
+ */
 const RESTS = 300;
 
 /** What of other programs may drop packets of pods, and cannot be changed from here. */

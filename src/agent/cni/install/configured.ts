@@ -7,7 +7,8 @@ import { type Conflist, type ConflistNeeds, readConflist, standardConflist } fro
 /**
  * The list that the settings say is to be installed.
  *
- * @param masquerading whether and where a pod's packets are to be masqueraded by its own rules: not where the agent does it (--masquerade-cidrs)
+ * @param masquerading whether and where a pod's packets are to be masqueraded by its own rules: not where the agent
+ *   does it (--masquerade-cidrs)
  * @throws ERR_CONFIG
  */
 export function configuredConflist(

@@ -42,7 +42,8 @@ const OWN_DIRECTORY = /\/nodeplane(\/cni)?$/;
  * plugin, then the state if no pod is left.
  *
  * @returns one sentence for each thing removed or left
- * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is not set, or a file cannot be removed
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is
+ *   not set, or a file cannot be removed
  */
 export async function uninstallCni(options: UninstallOptions): Promise<string[]> {
   const { binDir, confDir, socket, removals } = options;

@@ -57,9 +57,9 @@ const IPAM_TYPE = 'nodeplane';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Adds the node's ranges, the directory of reservations and the agent's settings to a configuration that leaves them open, so that the file
- * on the host is the same on all nodes and survives a change of the ranges. What has no name stays as it is: the plugin has
- * the words for it.
+ * Adds the node's ranges, the directory of reservations and the agent's settings to a configuration that leaves them
+ * open, so that the file on the host is the same on all nodes and survives a change of the ranges. What has no name
+ * stays as it is: the plugin has the words for it.
  */
 export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: NodeNetwork): CompletedConfig {
   const given = parseObject(text);

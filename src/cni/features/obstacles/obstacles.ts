@@ -4,8 +4,8 @@ import type { PodPackets } from './packets.ts';
 import { type ReadLimits, type Refusal, refusalsOf } from './refusals.ts';
 
 /**
- * What one look reads at most: an ADD of the plugin alone waits for it, and in the agent the event loop does. 90 chains of five rules took 14 ms, 9,000
- * rules 200; what firewalld leads forwarded packets through is a few dozen.
+ * What one look reads at most: an ADD of the plugin alone waits for it, and in the agent the event loop does. 90 chains
+ * of five rules took 14 ms, 9,000 rules 200; what firewalld leads forwarded packets through is a few dozen.
  */
 const LIMITS: ReadLimits = { rules: 200, chains: 30, bytes: 200_000 };
 

@@ -58,7 +58,10 @@ function sctp(blob: Blob): Option[] | undefined {
 
 const MULTIPORT_ENDS = ['--sports', '--dports', '--ports'];
 
-/** xt_multiport_v1: `u8 flags, count; u16 ports[15]; u8 pflags[15], invert`; where a pflag is set, a range begins. <linux/netfilter/xt_multiport.h> */
+/**
+ * xt_multiport_v1: `u8 flags, count; u16 ports[15]; u8 pflags[15], invert`; where a pflag is set, a range begins.
+ * <linux/netfilter/xt_multiport.h>
+ */
 function multiport(blob: Blob): Option[] | undefined {
   const name = MULTIPORT_ENDS[blob.u8(0)];
   const list: string[] = [];
@@ -119,7 +122,9 @@ function statistic(blob: Blob): Option[] | undefined {
   ];
 }
 
-/** xt_physdev_info: `char physindev[16], in_mask[16], physoutdev[16], out_mask[16]; u8 invert, bitmask`, <linux/netfilter/xt_physdev.h>. */
+/**
+ * xt_physdev_info: `char physindev[16], in_mask[16], physoutdev[16], out_mask[16]; u8 invert, bitmask`, <linux/netfilter/xt_physdev.h>.
+ */
 function physdev(blob: Blob): Option[] {
   const given = (bit: number, name: string, values: readonly string[] = []) =>
     optionIf(blob.has(65, bit), name, values, blob.has(64, bit));
@@ -132,7 +137,10 @@ function physdev(blob: Blob): Option[] {
   ];
 }
 
-/** xt_recent_mtinfo: `u32 seconds, hit_count; u8 check_set, invert; char name[200]; u8 side`, in revision 1 with a mask; <linux/netfilter/xt_recent.h>. */
+/**
+ * xt_recent_mtinfo: `u32 seconds, hit_count; u8 check_set, invert; char name[200]; u8 side`, in revision 1 with a mask;
+ * <linux/netfilter/xt_recent.h>.
+ */
 function recent(blob: Blob, mask: readonly Option[]): Option[] {
   const [seconds, hits, inverted] = [blob.u32(0), blob.u32(4), blob.u8(9) !== 0];
   return [

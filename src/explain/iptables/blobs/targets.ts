@@ -18,7 +18,10 @@ function mark(blob: Blob): Option[] {
   return [iptablesOption('--set-xmark', [`${hexText(blob.u32(0))}/${hexText(blob.u32(4))}`])];
 }
 
-/** xt_connmark_tginfo1: `u32 ctmark, ctmask, nfmask; u8 mode`; in revision 2 `u8 shift_dir, shift_bits, mode`. <linux/netfilter/xt_connmark.h> */
+/**
+ * xt_connmark_tginfo1: `u32 ctmark, ctmask, nfmask; u8 mode`; in revision 2 `u8 shift_dir, shift_bits, mode`.
+ * <linux/netfilter/xt_connmark.h>
+ */
 function connmark(blob: Blob, modeAt: number): Option[] | undefined {
   const [value, mask, ofPacket] = [0, 4, 8].map((at) => hexText(blob.u32(at)));
   const mode = blob.u8(modeAt);
@@ -65,7 +68,10 @@ function ct(blob: Blob): Option[] | undefined {
   return blob.has(0, 1) ? [iptablesOption('--notrack')] : undefined;
 }
 
-/** ipt_TTL_info and ip6t_HL_info: `u8 mode, hops`, <linux/netfilter_ipv4/ipt_TTL.h>. Other modes than the first count from what is not known. */
+/**
+ * ipt_TTL_info and ip6t_HL_info: `u8 mode, hops`, <linux/netfilter_ipv4/ipt_TTL.h>. Other modes than the first count
+ * from what is not known.
+ */
 const hops =
   (name: string) =>
   (blob: Blob): Option[] | undefined =>

@@ -8,7 +8,10 @@ import {
 
 // Legacy arptables, which has one table, "filter".
 
-/** Its chains by number, NF_ARP_* of <linux/netfilter_arp.h>: frames that a bridge switches meet the last one, where it shows them (bridge-nf-call-arptables). */
+/**
+ * Its chains by number, NF_ARP_* of <linux/netfilter_arp.h>: frames that a bridge switches meet the last one, where it
+ * shows them (bridge-nf-call-arptables).
+ */
 const CHAINS = ['INPUT', 'OUTPUT', 'FORWARD'] as const;
 
 /** A chain of arptables that may drop or change what passes it. */
@@ -29,7 +32,8 @@ const INVERTED_AT = 160;
 const NAME_LENGTH = 16;
 
 /**
- * The chains of arptables in the network namespace of the calling thread that do anything (arpt_do_table, net/ipv4/netfilter/arp_tables.c).
+ * The chains of arptables in the network namespace of the calling thread that do anything (arpt_do_table,
+ * net/ipv4/netfilter/arp_tables.c).
  *
  * @throws KernelError
  */

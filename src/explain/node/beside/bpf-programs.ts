@@ -51,8 +51,8 @@ export function cgroupPrograms(): CgroupPrograms {
 }
 
 /**
- * What sees sockets that were made in some cgroups, on those or on one of those above. Nothing where a cgroup is gone, or cannot be opened:
- * without CAP_DAC_READ_SEARCH, as in a container.
+ * What sees sockets that were made in some cgroups, on those or on one of those above. Nothing where a cgroup is gone,
+ * or cannot be opened: without CAP_DAC_READ_SEARCH, as in a container.
  *
  * @param cgroups their numbers, see `Listener.cgroup`
  */
@@ -79,7 +79,10 @@ function withDirectory<T>(path: string, use: (fd: number) => T): T | undefined {
   return withOpened(() => libc().open(path, DIRECTORY, 0), use);
 }
 
-/** By its number, wherever it is: struct file_handle { __u32 handle_bytes; int handle_type; __u64 id; } (kernfs_fh_to_dentry, fs/kernfs/mount.c). */
+/**
+ * By its number, wherever it is: struct file_handle { __u32 handle_bytes; int handle_type; __u64 id; }
+ * (kernfs_fh_to_dentry, fs/kernfs/mount.c).
+ */
 function openedBy<T>(mount: number, cgroup: Uint8Array, use: (fd: number) => T): T | undefined {
   const handle = Buffer.concat([Buffer.alloc(8), cgroup]);
   handle.writeUInt32LE(cgroup.length, 0);

@@ -20,8 +20,8 @@ export interface LinkRules {
 }
 
 /**
- * Those of the calling thread's namespace, our own and those that let all through left out: chains of nf_tables on links (`ingress`, `egress`), in bridges and for ARP,
- * legacy arptables and ebtables.
+ * Those of the calling thread's namespace, our own and those that let all through left out: chains of nf_tables on
+ * links (`ingress`, `egress`), in bridges and for ARP, legacy arptables and ebtables.
  *
  * @throws what reading nf_tables throws
  */

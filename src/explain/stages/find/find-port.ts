@@ -151,7 +151,9 @@ export function whereServed(
   return [asking(withPort(address, nodePort), { protocol }, knowledge)];
 }
 
-/** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */
+/**
+ * An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP).
+ */
 export function ownAddress(
   knowledge: Knowledge,
   family: IpFamily | undefined,

@@ -3,7 +3,10 @@ import type { Knowledge } from '../../knowledge/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Question } from '../../question/index.ts';
 
-/** The pod of this node that a question names as its source, as it is known by its address of another family; undefined: it is none, or has none. */
+/**
+ * The pod of this node that a question names as its source, as it is known by its address of another family; undefined:
+ * it is none, or has none.
+ */
 export function twinOf(
   source: Question['source'],
   knowledge: Knowledge,

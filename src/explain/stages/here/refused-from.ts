@@ -43,7 +43,10 @@ export function refusedFrom(
   return { code, text: `${text} by a policy rule for such packets`, remedy };
 }
 
-/** Why rp_filter refuses a source, if it does: strict, where the way back leaves by another link; loose too, where there is none (__fib_validate_source). */
+/**
+ * Why rp_filter refuses a source, if it does: strict, where the way back leaves by another link; loose too, where there
+ * is none (__fib_validate_source).
+ */
 function byRpFilter(
   from: IpAddress,
   mark: number | undefined,

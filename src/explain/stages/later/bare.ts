@@ -15,9 +15,9 @@ interface Begun {
 }
 
 /**
- * Packets of TCP without data, which only acknowledge. One that is lost is made up for by the next, but that it was refused its sender hears: ICMP
- * leaves an error (tcp_v4_err, net/ipv4/tcp_ipv4.c) that programs get which ask for SO_ERROR. A client sends one to agree to the
- * connection, an endpoint where it answers late.
+ * Packets of TCP without data, which only acknowledge. One that is lost is made up for by the next, but that it was
+ * refused its sender hears: ICMP leaves an error (tcp_v4_err, net/ipv4/tcp_ipv4.c) that programs get which ask for
+ * SO_ERROR. A client sends one to agree to the connection, an endpoint where it answers late.
  */
 export function lookAtBare(
   asked: Asked,

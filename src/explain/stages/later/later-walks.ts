@@ -49,8 +49,8 @@ export function flowTo(asked: Asked, goal: Goal, node: NodeView): Flow {
 }
 
 /**
- * The mark that a process of this node gives its answers: its socket's own (SO_MARK), else, of TCP and where that is set, the one it is asked
- * with (inet_request_mark, include/net/inet_sock.h, for both families). Undefined: none.
+ * The mark that a process of this node gives its answers: its socket's own (SO_MARK), else, of TCP and where that is
+ * set, the one it is asked with (inet_request_mark, include/net/inet_sock.h, for both families). Undefined: none.
  */
 function markOfProcess({ target }: Asked, goal: Goal, node: NodeView): KnownBytes | undefined {
   if (!node.isOwnAddress(formatIp(goal.ip))) return undefined;

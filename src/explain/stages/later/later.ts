@@ -81,9 +81,10 @@ function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
 }
 
 /**
- * Answers that IPVS translates and connection tracking misses. To its mind what the client sends then is of no flow (tcp_conntracks,
- * net/netfilter/nf_conntrack_proto_tcp.c), and sent on by IPVS it begins one, for whose answers the first one stands already: it gets another
- * source port (nf_nat_used_tuple, nf_nat_core.c). Datagrams need no answer to be of their flow.
+ * Answers that IPVS translates and connection tracking misses. To its mind what the client sends then is of no flow
+ * (tcp_conntracks, net/netfilter/nf_conntrack_proto_tcp.c), and sent on by IPVS it begins one, for whose answers the
+ * first one stands already: it gets another source port (nf_nat_used_tuple, nf_nat_core.c). Datagrams need no answer to
+ * be of their flow.
  *
  * @param next undefined: whether the client is heard nevertheless is not known
  */
@@ -165,7 +166,9 @@ function lookAtAnswers(
   lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
 }
 
-/** Whether packets of a flow may pass all rules by, once it is in a flow table: those that this node sends on (nf_flow_offload_ip_hook). */
+/**
+ * Whether packets of a flow may pass all rules by, once it is in a flow table: those that this node sends on (nf_flow_offload_ip_hook).
+ */
 function mayPassBy({ client }: Asked, goal: Goal, node: NodeView): boolean {
   return client.kind !== 'node' && originOf(goal, node) !== 'this host' && node.hasFlowTables;
 }

@@ -7,7 +7,8 @@ import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
 import { placeOf, showing } from '../place.ts';
 import { isUnknown } from '../pods/asked-for.ts';
 
-// Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules as any packet does.
+// Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules
+// as any packet does.
 
 /** Who looks for whom on the link of a pod. */
 export type Search =
@@ -92,8 +93,8 @@ function unheard({ ip, address, outside, seenAs }: LocalPod, search: Search, nod
 }
 
 /**
- * Whether this node can ask for neighbours of IPv6: it does with the source of the packet, where that is an address of the link, else with a
- * link-local one, else not at all (ndisc_solicit, ndisc_send_ns, net/ipv6/ndisc.c).
+ * Whether this node can ask for neighbours of IPv6: it does with the source of the packet, where that is an address of
+ * the link, else with a link-local one, else not at all (ndisc_solicit, ndisc_send_ns, net/ipv6/ndisc.c).
  *
  * @param from the source; undefined: it is not known
  */

@@ -27,8 +27,10 @@ function isLocal({ state }: Neighbour): boolean {
 }
 
 /**
- * What a bridge's forwarding database keeps from a pod; undefined: nothing. An entry that is not local moves to the port by which the pod is heard next, unless it is sticky or that port does not learn (net/bridge/br_fdb.c,
- * br_fdb_update); frames to a local one end at this node if they come in by a port (br_input.c), and are sent by its port if they do not.
+ * What a bridge's forwarding database keeps from a pod; undefined: nothing. An entry that is not local moves to the
+ * port by which the pod is heard next, unless it is sticky or that port does not learn (net/bridge/br_fdb.c,
+ * br_fdb_update); frames to a local one end at this node if they come in by a port (br_input.c), and are sent by its
+ * port if they do not.
  *
  * @param byPort frames to it come from another port of the bridge, and not from this node
  */
@@ -56,7 +58,8 @@ export function misled(
 }
 
 /**
- * Why who does not know a pod does not find it: its port has `proxy_arp`, and what looks for the pod is flooded (br_flood, net/bridge/br_forward.c).
+ * Why who does not know a pod does not find it: its port has `proxy_arp`, and what looks for the pod is flooded
+ * (br_flood, net/bridge/br_forward.c).
  *
  * @param by the pod that asks; undefined: this node does. At a port of that kind the bridge answers for those that this node knows
  */

@@ -167,8 +167,9 @@ function isOfMany(mac: Uint8Array): boolean {
 const LEAST_MTU = 88;
 
 /**
- * In words, how the node's end of a pod's pair takes less than the pod sends: single frames that are larger are dropped there and nobody is
- * told, those of one large segment (GSO) are not (is_skb_forwardable, net/core/dev.c). Undefined: it takes all.
+ * In words, how the node's end of a pod's pair takes less than the pod sends: single frames that are larger are dropped
+ * there and nobody is told, those of one large segment (GSO) are not (is_skb_forwardable, net/core/dev.c). Undefined:
+ * it takes all.
  */
 function narrowAt({ ip, inside, outside, seenAs }: LocalPod): string | undefined {
   const tight = [inside, outside!, seenAs!].find(({ mtu }) => mtu < LEAST_MTU);

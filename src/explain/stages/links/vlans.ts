@@ -65,7 +65,10 @@ export function notTaken(bridge: Link, { name, sends }: Pick<Side, 'name' | 'sen
   return { code: 'link-down', text, remedy: ['bridge vlan show'] };
 }
 
-/** A port of a bridge for whoever is behind it without VLAN tags: what he sends is of the VLAN of its PVID, and he gets those it leaves untagged. */
+/**
+ * A port of a bridge for whoever is behind it without VLAN tags: what he sends is of the VLAN of its PVID, and he gets
+ * those it leaves untagged.
+ */
 export function portOf({ index, name }: Link, node: NodeView): Side {
   const vlans = node.bridges.vlansOf(index);
   return {

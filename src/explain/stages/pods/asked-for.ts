@@ -140,7 +140,10 @@ export function unansweredByPod(
   );
 }
 
-/** Why whoever knows no neighbour for an address may not ask for one, by settings of its own link. @param asker a pod, or the node's end of its link */
+/**
+ * Why whoever knows no neighbour for an address may not ask for one, by settings of its own link. @param asker a pod,
+ * or the node's end of its link
+ */
 export function silentAsker(
   { family }: IpAddress,
   entry: Neighbour | undefined,
@@ -229,8 +232,8 @@ function ignored(
 }
 
 /**
- * Whether this node takes what comes by a link for its own, where it has the address: a policy rule in front of table local may lead it elsewhere.
- * Nobody who asks gets an answer then (arp_process, net/ipv4/arp.c).
+ * Whether this node takes what comes by a link for its own, where it has the address: a policy rule in front of table
+ * local may lead it elsewhere. Nobody who asks gets an answer then (arp_process, net/ipv4/arp.c).
  */
 export function isTaken(
   destination: IpAddress,

@@ -36,7 +36,10 @@ export function ledAstray(
   return { code, text: `${marked} leave by ${beside.link.name}, and ${beside.pod} hangs on ${beside.own}`, remedy };
 }
 
-/** Pods none of which has its pair where a link leads: the address, the pair's end here, whether a bridge has that, and the link. Undefined: one has. */
+/**
+ * Pods none of which has its pair where a link leads: the address, the pair's end here, whether a bridge has that, and
+ * the link. Undefined: one has.
+ */
 export function besidePods(
   pods: readonly LocalPod[],
   outInterface: number,

@@ -18,7 +18,10 @@ export function notForwarded(setting: string, node: NodeView): Finding {
   return { code: 'forwarding', text: `${name} is 0: this node forwards ${what}`, remedy: [`sysctl -w ${settings}`] };
 }
 
-/** A node that forwards IPv6 loses the routes that routers have told it, but on links whose accept_ra is 2 (Documentation/networking/ip-sysctl.rst). */
+/**
+ * A node that forwards IPv6 loses the routes that routers have told it, but on links whose accept_ra is 2
+ * (Documentation/networking/ip-sysctl.rst).
+ */
 function keepingAdvertisements(node: NodeView): readonly string[] {
   return node.links.flatMap(({ name, up, master }) => {
     const setting = `net/ipv6/conf/${name}/accept_ra`;

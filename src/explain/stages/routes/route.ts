@@ -59,7 +59,8 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   const inInterface = goal.byIpvs ? undefined : inInterfaceOf(client);
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
-  // IPVS sends on of its own, whoever the client is (__ip_vs_get_out_rt): a question with a source would be one about the node's own packets.
+  // IPVS sends on of its own, whoever the client is (__ip_vs_get_out_rt): a question with a source would be one about
+  // the node's own packets.
   const source = goal.routedFrom ?? client.ip;
   const answer = goal.byIpvs ? plain : node.route({ destination: ip, source, inInterface, mark, flow });
   const doubt = answer.kind === 'route' ? takenBySomebody(answer.route, ip, node) : undefined;
@@ -129,7 +130,10 @@ function tellRoute(asked: Asked, goal: Goal, route: Route, matched: Route, node:
   report.stage('route', 'ok', way);
 }
 
-/** Whether an address is a pod's on another node, to which there should be a route: nodes themselves, and others, are reached by the default route. */
+/**
+ * Whether an address is a pod's on another node, to which there should be a route: nodes themselves, and others, are
+ * reached by the default route.
+ */
 function isPodElsewhere(asked: Asked, goal: Goal): boolean {
   const { node, others } = asked.knowledge;
   const text = formatIp(goal.ip);

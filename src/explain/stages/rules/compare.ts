@@ -153,7 +153,10 @@ function tellSame({ asked, wanted, report }: Compared, { reached, isHeld }: Diff
   report.stage('rules', 'ok', `plan = kernel: ${reached.size} endpoints${held}${written}`);
 }
 
-/** As drift, unless rules of others keep packets out of connection tracking, or another proxy's are on the way: what they do is told by itself. */
+/**
+ * As drift, unless rules of others keep packets out of connection tracking, or another proxy's are on the way: what
+ * they do is told by itself.
+ */
 function tellDifference(
   { asked, node, report }: Compared,
   { untranslated }: Difference,

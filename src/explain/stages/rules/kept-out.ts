@@ -7,8 +7,9 @@ import { keepsOut } from './doing.ts';
 import type { Way } from './ways.ts';
 
 /**
- * Why nothing translates packets of a Service: rules of somebody else keep them out of connection tracking, as a cache of names on the node
- * wants it for the addresses it has (NodeLocal DNSCache: cmd/node-cache/app/cache_app.go of kubernetes/dns).
+ * Why nothing translates packets of a Service: rules of somebody else keep them out of connection tracking, as a cache
+ * of names on the node wants it for the addresses it has (NodeLocal DNSCache: cmd/node-cache/app/cache_app.go of
+ * kubernetes/dns).
  *
  * @returns undefined where there is no such rule
  */

@@ -52,7 +52,10 @@ export function withDoubts(
   });
 }
 
-/** What decides, of what is not known, that a way is refused where it is; undefined: nothing of it is not known. Looks through all ways once. */
+/**
+ * What decides, of what is not known, that a way is refused where it is; undefined: nothing of it is not known. Looks
+ * through all ways once.
+ */
 export function deciders(ways: readonly Way[]): (way: Way) => string | undefined {
   const placeIn = ({ result: { steps } }: Way) => placeOf(steps.at(-1)!);
   const taken = takenOn(ways.map(({ choices }) => choices));

@@ -50,7 +50,10 @@ export function isHeardAt(
   return node.listeners(protocol, netns).some((one) => one.port === port && acceptsAddress(one, ip));
 }
 
-/** Whether somebody may listen at an address and port: a pod of this node or a process that does, or whoever has an address that is not behind a link of its pods. */
+/**
+ * Whether somebody may listen at an address and port: a pod of this node or a process that does, or whoever has an
+ * address that is not behind a link of its pods.
+ */
 export function mayBeHeardAt(goal: Goal, protocol: Target['protocol'], node: NodeView): boolean {
   const { ip } = goal;
   const pods = node.podsAt(formatIp(ip));

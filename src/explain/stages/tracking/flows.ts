@@ -6,7 +6,10 @@ import type { Asked, Goal } from '../asked.ts';
 import type { Planned } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 
-/** Looks for tracked flows of this client to this destination, which overrule the rules, and for connections of IPVS, which overrule its servers. */
+/**
+ * Looks for tracked flows of this client to this destination, which overrule the rules, and for connections of IPVS,
+ * which overrule its servers.
+ */
 export function lookAtFlows(
   asked: Asked,
   planned: Planned | undefined,

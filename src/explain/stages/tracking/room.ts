@@ -7,11 +7,17 @@ import { isTracked } from './tracked.ts';
 
 /** From here on it is said that room ends. */
 const NEARLY = 0.9;
-/** The kernel looks for flows that can make room in so many rows of the table (NF_CT_EVICTION_RANGE, net/netfilter/nf_conntrack_core.c), and each flow stands in two. */
+/**
+ * The kernel looks for flows that can make room in so many rows of the table (NF_CT_EVICTION_RANGE,
+ * net/netfilter/nf_conntrack_core.c), and each flow stands in two.
+ */
 const LOOKED_AT = 8 * 2;
 /** With so many of them on an average there is always one; with so few, never. */
 const [ALWAYS_SOME, HARDLY_EVER] = [12, 0.01];
-/** Source ports that translation chooses from, for a client whose own is above 1023 (nf_nat_l4proto_unique_tuple, net/netfilter/nf_nat_core.c). */
+/**
+ * Source ports that translation chooses from, for a client whose own is above 1023 (nf_nat_l4proto_unique_tuple,
+ * net/netfilter/nf_nat_core.c).
+ */
 const PORTS = 65_535 - 1023;
 /** The kernel tries 240 ports at random and gives up: with so many taken, one connection in eleven finds none. */
 const PORTS_SCARCE = 0.99;
@@ -36,7 +42,10 @@ export function lookAtRoom(asked: Asked, goals: readonly Goal[], node: NodeView,
   if (!report.hasFailed && count >= PORTS * NEARLY) lookAtPorts(asked, goals, node, report);
 }
 
-/** A full table throws out flows that are not answered for new ones, and where it finds none, drops those (early_drop, nf_conntrack_core.c). */
+/**
+ * A full table throws out flows that are not answered for new ones, and where it finds none, drops those (early_drop,
+ * nf_conntrack_core.c).
+ */
 function lookAtTable(count: number, max: number, node: NodeView, report: Report): void {
   const code = 'conntrack-full';
   if (count < max) {

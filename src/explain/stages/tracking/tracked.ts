@@ -6,9 +6,9 @@ import { answerOf, flowTo, nextOf, originOf } from '../later/later-walks.ts';
 import { isUnseen } from '../links/bridge.ts';
 
 /**
- * Whether a connection to a goal needs an entry of connection tracking: not as frames of a bridge that shows them to no rules, and not
- * where rules keep all packets out, answers too. A packet that is let in alone gets an entry of its own, or is dropped (nf_conntrack_in and
- * resolve_normal_ct, net/netfilter/nf_conntrack_core.c).
+ * Whether a connection to a goal needs an entry of connection tracking: not as frames of a bridge that shows them to no
+ * rules, and not where rules keep all packets out, answers too. A packet that is let in alone gets an entry of its own,
+ * or is dropped (nf_conntrack_in and resolve_normal_ct, net/netfilter/nf_conntrack_core.c).
  */
 export function isTracked(asked: Asked, goal: Goal, node: NodeView): boolean {
   if (isUnseen(asked, goal, node)) return false;

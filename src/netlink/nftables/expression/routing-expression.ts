@@ -15,8 +15,8 @@ export interface FibExpression {
 }
 
 /**
- * Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. `ipsec`: whether it is to be
- * wrapped, 0 or 1.
+ * Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family
+ * alone. `ipsec`: whether it is to be wrapped, 0 or 1.
  */
 export interface RtExpression {
   readonly kind: 'rt';

@@ -1,5 +1,6 @@
-// The sockets this process commits over, by their port IDs. The kernel names the socket, not the process, in what it tells everybody; process
-// numbers differ between containers. Each thread has a list of its own: one that is to know of another's sockets is told.
+// The sockets this process commits over, by their port IDs. The kernel names the socket, not the process, in what it
+// tells everybody; process numbers differ between containers. Each thread has a list of its own: one that is to know of
+// another's sockets is told.
 
 const ports = new Set<number>();
 const listeners = new Set<() => void>();

@@ -4,8 +4,8 @@ import type { Expression, Verdict } from '../expression/expression.ts';
 import type { DatatypeName } from './datatypes.ts';
 
 /**
- * The families of tables: `inet` sees packets of IPv4 and IPv6, `bridge` the frames that pass through bridges, `netdev` those of links, `arp`
- * questions who has an address. Base chains of the last two are none of the model (`LinkChain`).
+ * The families of tables: `inet` sees packets of IPv4 and IPv6, `bridge` the frames that pass through bridges, `netdev`
+ * those of links, `arp` questions who has an address. Base chains of the last two are none of the model (`LinkChain`).
  */
 export type NftFamily = 'ip' | 'ip6' | 'inet' | 'bridge' | 'netdev' | 'arp';
 

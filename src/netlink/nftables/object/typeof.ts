@@ -10,8 +10,8 @@ export const UDATA_SET_KEY_TYPEOF = 3;
 export const UDATA_SET_DATA_TYPEOF = 4;
 
 /**
- * How an expression reads, and what a record holds of it in hexadecimal: as record 0 its number in enum expr_types of nft, as record 1 what
- * it consists of, as records of 32-bit numbers in host order.
+ * How an expression reads, and what a record holds of it in hexadecimal: as record 0 its number in enum expr_types of
+ * nft, as record 1 what it consists of, as records of 32-bit numbers in host order.
  */
 type TypeofExpression = readonly [text: string, bytes: string];
 

@@ -24,7 +24,9 @@ export function commentUserdata(comment: string | undefined): Uint8Array | undef
   return comment === undefined ? undefined : Uint8Array.from(commentRecord(UDATA_COMMENT, comment));
 }
 
-/** The userdata of a set or map, without which `nft` prints integers in the wrong byte order, or as what it cannot read. Throws ERR_ENCODE. */
+/**
+ * The userdata of a set or map, without which `nft` prints integers in the wrong byte order, or as what it cannot read. Throws ERR_ENCODE.
+ */
 export function setUserdata(
   key: readonly DatatypeName[],
   data: readonly DatatypeName[] | 'verdict' | undefined,

@@ -91,8 +91,8 @@ export function putInPlace(nft: NftRuleset, { ref, meant, found }: MisplacedChai
 }
 
 /**
- * Whether one of our jumps is not there, as after a flush: whoever takes rules away by chains and tables takes those too. A look at some short
- * chains, where to read all rules takes seconds. Throws KernelError.
+ * Whether one of our jumps is not there, as after a flush: whoever takes rules away by chains and tables takes those
+ * too. A look at some short chains, where to read all rules takes seconds. Throws KernelError.
  */
 export function lacksJump(nft: NftReader, family: NftFamily, jumps: readonly BaseJump[]): boolean {
   const found = new Map<string, Set<string | undefined>>();
