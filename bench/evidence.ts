@@ -13,7 +13,8 @@ const TURNS = 48;
 /** A busy node. */
 const FLOWS_PER_SECOND = 1000;
 /**
- * Of these, on average: then nobody listens until a period ends, and a flow costs what it costs without a listener, as is measured too.
+ * Of these, on average: then nobody listens until a period ends, and a flow costs what it costs without a listener, as
+ * is measured too.
  */
 const LISTENED_PER_SECOND = Math.min(
   FLOWS_PER_SECOND,

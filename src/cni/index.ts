@@ -20,7 +20,7 @@ export { linkFinder } from './link/host-link.ts';
 export { keepSocketsOpen } from './link/sockets.ts';
 export { isForwarding } from './link/sysctls.ts';
 export { main } from './main.ts';
-export { attachmentKey } from './protocol/attachment-key.ts';
+export { attachmentKey, isPodLink } from './protocol/attachment-key.ts';
 export {
   type ContainerId,
   type Environment,

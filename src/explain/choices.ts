@@ -7,7 +7,8 @@ export interface Branch<T> {
 /** A point where a walk can go on in several ways. */
 export interface Choice {
   /**
-   * `chance`: the kernel draws; `turn`: it counts the packets that come; `unknown`: one of them is true, and nobody here can tell which.
+   * `chance`: the kernel draws; `turn`: it counts the packets that come; `unknown`: one of them is true, and nobody
+   * here can tell which.
    */
   readonly kind: 'chance' | 'turn' | 'unknown';
   /** What decides: `numgen random mod 3`, `limit rate 5/second`. */

@@ -1,3 +1,4 @@
+import { isPodLink } from '../../cni/index.ts';
 import type { Clock, Timer } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
 import { type Link, listLinks } from '../../netlink/route/index.ts';
@@ -56,10 +57,7 @@ export class PodMtu {
     const mtu = this.value();
     if (mtu === undefined || mtu === this.#looked) return;
     this.#looked = mtu;
-    // The alias of a pod's link on the host begins with its network, as does that of the device that limits its traffic.
-    const others = links().filter(
-      (link) => link.kind === 'veth' && link.alias.startsWith(`${network}/`) && link.mtu !== mtu,
-    );
+    const others = links().filter((link) => isPodLink(link, network) && link.mtu !== mtu);
     if (others.length === 0) return;
     const have = [...new Set(others.map((link) => link.mtu))].sort((a, b) => a - b);
     logger.warn(

@@ -38,7 +38,7 @@ const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
 
 /**
  * Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes
- * nothing, and sends nothing but with `probe`.
+ * nothing, and sends nothing but with `probe`; next hops that did not answer last it has the kernel ask for once more.
  */
 export async function explainHere(options: ExplainOptions): Promise<Explained> {
   const { question: written, json, verbose, unicode, terminal, probe = false, directory, offline } = options;

@@ -17,7 +17,8 @@ export interface MigrationReport extends Advice, FoundOnNode {
 }
 
 /**
- * Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read, with ERR_CONFIG without CAP_NET_ADMIN.
+ * Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read, with ERR_CONFIG
+ * without CAP_NET_ADMIN.
  */
 export async function migrationReport(config: KubeProxyConfig): Promise<MigrationReport> {
   needCapability('NET_ADMIN', 'read packet rules');

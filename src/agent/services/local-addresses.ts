@@ -1,8 +1,8 @@
-import { addressBits, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
+import { type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
 import { listAddresses, lookUpRoute } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import type { LocalAddresses } from '../../proxy/index.ts';
+import { type LocalAddresses, localAddressesOf } from '../../proxy/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { hasSysctls, linkFacts } from '../../sys/index.ts';
 
@@ -21,10 +21,10 @@ import { hasSysctls, linkFacts } from '../../sys/index.ts';
 export function localAddresses(): LocalAddresses {
   // Asked for by netlink, a link waits for the lock of all links, spinning: where pods come and go that was most of a sync.
   const ofServices = hasSysctls(IPVS_DEVICE) ? linkFacts(IPVS_DEVICE)?.index : undefined;
-  const listed = withNetlink(NETLINK_ROUTE, (netlink) => listAddresses(netlink));
-  const held = listed.filter(({ index }) => index !== ofServices);
-  const inNetworks = held.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
-  return { all: held.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
+  return localAddressesOf(
+    withNetlink(NETLINK_ROUTE, (netlink) => listAddresses(netlink)),
+    ofServices,
+  );
 }
 
 /** Of documentation (RFC 5737, RFC 3849): only the default route leads there. */

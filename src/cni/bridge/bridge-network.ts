@@ -1,5 +1,6 @@
 import { listLinks } from '../../netlink/route/index.ts';
 import type { PodNetwork } from '../link/pod-network.ts';
+import { isPodLink } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { bridgeAddressing } from './bridge-addressing.ts';
 import { checkBridge, connectToBridge } from './connect-bridge.ts';
@@ -18,8 +19,7 @@ export const bridgeNetwork: PodNetwork = {
   checkPods(host, { name, bridge }) {
     const links = listLinks(host);
     const master = links.find((link) => link.name === bridge.name)?.index ?? 0;
-    // The device that limits a pod's traffic has the pod's alias too, and is no port.
-    const pods = links.filter(({ kind, alias }) => kind === 'veth' && alias.startsWith(`${name}/`));
+    const pods = links.filter((link) => isPodLink(link, name));
     const lost = pods.filter((link) => master === 0 || link.master !== master);
     // One among others may have been taken out on purpose: the node is no less ready for it.
     if (lost.length === 0 || (lost.length === 1 && pods.length > 1)) return;

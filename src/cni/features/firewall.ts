@@ -4,7 +4,7 @@ import { listLinks } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { withRuleset } from '../link/sockets.ts';
-import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import { type AttachmentKey, isPodLink } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
 import { areObstaclesLeft } from './obstacles/left-to-agent.ts';
 import { obstaclesTo, unlessChanging } from './obstacles/obstacles.ts';
@@ -95,9 +95,7 @@ function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKe
   // A list of all links is long, and waits for the kernel's lock of them.
   if (!withRuleset(hasAdmitted)) return;
   withNodeLock(() => {
-    const isUsed = listLinks(host).some(
-      ({ kind, name, alias }) => kind === 'veth' && alias.startsWith(`${network}/`) && name !== leaving?.hostName,
-    );
+    const isUsed = listLinks(host).some((link) => isPodLink(link, network) && link.name !== leaving?.hostName);
     if (isUsed) return;
     withRuleset((ruleset) => withdraw(ruleset, network));
   });

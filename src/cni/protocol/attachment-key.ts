@@ -38,3 +38,13 @@ export function keyOfEntry(network: string, { owner }: Pick<JournalEntry, 'owner
   const [containerId, ifname] = [owner.containerId as ContainerId, owner.ifname as InterfaceName];
   return attachmentKey(network as NetworkName, { containerId, ifname });
 }
+
+/**
+ * Whether a link is the host's end of a pod's in a network. The device that limits a pod's traffic has the alias of that, and is none.
+ */
+export function isPodLink(
+  { kind, alias }: { readonly kind: string; readonly alias: string },
+  network: string,
+): boolean {
+  return kind === 'veth' && alias.startsWith(`${network}/`);
+}

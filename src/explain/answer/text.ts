@@ -96,7 +96,8 @@ function labelled(label: string, text: string, most: Room): string[] {
 }
 
 /**
- * A command on a line of its own, neither broken nor cut, because it is to be pasted; what is said of it beside it, or on the next line.
+ * A command on a line of its own, neither broken nor cut, because it is to be pasted; what is said of it beside it, or
+ * on the next line.
  */
 function pasted(label: string, text: string, most: Room): string[] {
   const [command = '', ...comment] = text.split(COMMENT);

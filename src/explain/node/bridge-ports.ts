@@ -44,7 +44,8 @@ export function switchedBy(packet: Packet, node: NodeView): Link | undefined {
 }
 
 /**
- * A frame whose destination is translated to somebody on its bridge is sent there by the bridge (br_nf_pre_routing_finish, the same file).
+ * A frame whose destination is translated to somebody on its bridge is sent there by the bridge
+ * (br_nf_pre_routing_finish, the same file).
  */
 function wasTranslated({ connection }: Packet): boolean {
   if (connection === undefined || connection === 'untracked') return false;

@@ -12,7 +12,8 @@ import {
 const CLIENT_PORTS = [32_768, 60_999] as const;
 
 /**
- * Asks for routes, each once, and notes where policy rules decide by what the question does not say: ports of clients, users of processes.
+ * Asks for routes, each once, and notes where policy rules decide by what the question does not say: ports of clients,
+ * users of processes.
  */
 export class RouteLookups {
   readonly #rules = new Map<string, readonly PolicyRule[]>();

@@ -148,7 +148,8 @@ function isReachableHere({ target: { ip }, knowledge }: Known, client: Comer, no
 }
 
 /**
- * Whether all nodes know that an address is of this one: its Node object tells it, or the range that it is in, or an EndpointSlice does.
+ * Whether all nodes know that an address is of this one: its Node object tells it, or the range that it is in, or an
+ * EndpointSlice does.
  */
 function isToldHere({ target: { ip }, knowledge: { node, destination } }: Known): boolean {
   if (destination.kind === 'address' && destination.node === node.name) return true;

@@ -20,7 +20,8 @@ import type { Report } from './report.ts';
 const MAC_LENGTH = 6;
 
 /**
- * Looks at this node's link to a client outside. What the client takes for this node's MAC address, and which it has, nobody here knows.
+ * Looks at this node's link to a client outside. What the client takes for this node's MAC address, and which it has,
+ * nobody here knows.
  */
 export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): void {
   const { client, target } = asked;

@@ -167,7 +167,8 @@ function walkEach(made: () => Packet, start: Start): Walks {
 }
 
 /**
- * Walks what this host tells a sender whose packet does not fit the way on: it belongs to the sender's flow (`ct state related`).
+ * Walks what this host tells a sender whose packet does not fit the way on: it belongs to the sender's flow (`ct state
+ * related`).
  */
 export function walkTooBig(message: TooBig, start: Omit<Start, 'origin'>): Walks {
   return walkAll((choose, meeting) => {

@@ -48,7 +48,8 @@ export const FORMER_POD_CIDRS_ANNOTATION = 'nodeplane.io/former-pod-cidrs';
 export const OUR_FLANNEL_ANNOTATION = 'nodeplane.io/writes-flannel-annotations';
 
 /**
- * Of a Node: whether it has no network, which keeps pods away from it. Set by whoever runs the cloud, cleared by who makes the network.
+ * Of a Node: whether it has no network, which keeps pods away from it. Set by whoever runs the cloud, cleared by who
+ * makes the network.
  */
 export const NETWORK_UNAVAILABLE = 'NetworkUnavailable';
 

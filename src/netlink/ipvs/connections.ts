@@ -45,7 +45,8 @@ export function listIpvsConnections(isWanted: (connection: IpvsConnection) => bo
 }
 
 /**
- * Of the lines of /proc/net/ip_vs_conn (ip_vs_conn_seq_show, net/netfilter/ipvs/ip_vs_conn.c): numbers in base 16 but for the last. Pure.
+ * Of the lines of /proc/net/ip_vs_conn (ip_vs_conn_seq_show, net/netfilter/ipvs/ip_vs_conn.c): numbers in base 16 but
+ * for the last. Pure.
  */
 export function parseIpvsConnections(
   text: Iterable<string>,

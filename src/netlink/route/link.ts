@@ -79,7 +79,8 @@ export interface BridgePort {
   readonly multicastFlood: boolean;
   readonly broadcastFlood: boolean;
   /**
-   * Nothing is flooded to the port, whoever sends it, and the bridge answers ARP of those behind it (br_flood, net/bridge/br_forward.c).
+   * Nothing is flooded to the port, whoever sends it, and the bridge answers ARP of those behind it (br_flood,
+   * net/bridge/br_forward.c).
    */
   readonly proxyArp: boolean;
   readonly neighbourSuppress: boolean;

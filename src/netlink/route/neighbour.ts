@@ -82,7 +82,8 @@ export function newNeighbour(spec: NeighbourSpec): NetlinkRequest {
 }
 
 /**
- * Has the kernel use an entry as the next packet would: it asks for whoever did not answer last. ENOENT when there is none (`isNotFound`).
+ * Has the kernel use an entry as the next packet would: it asks for whoever did not answer last. ENOENT when there is
+ * none (`isNotFound`).
  */
 export function askForNeighbour({ index, ip }: Pick<Neighbour, 'index' | 'ip'>): NetlinkRequest {
   return {

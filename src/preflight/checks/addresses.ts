@@ -1,7 +1,7 @@
 import { isEnabled } from '../../config/index.ts';
-import { addressBits, type IpFamily, tryParseIp } from '../../core/index.ts';
+import { type IpFamily, tryParseIp } from '../../core/index.ts';
 import { nodeIpsOf, objectName, type Service } from '../../kube/index.ts';
-import { AddressRules, API_SERVER_SERVICE, servicePortsOf } from '../../proxy/index.ts';
+import { AddressRules, API_SERVER_SERVICE, localAddressesOf, servicePortsOf } from '../../proxy/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import type { Check, World } from '../check.ts';
 import type { ClusterObjects } from '../facts/cluster-facts.ts';
@@ -17,14 +17,11 @@ const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 function rulesOf({ config, node, cluster: { origin } }: World, objects: ClusterObjects): AddressRules {
   const { nodeIp, externalIpCidrs } = config;
   const ofServices = node.links().find(({ name }) => name === IPVS_DEVICE)?.index;
-  const own = node
-    .addresses()
-    .filter(({ index, address, prefixLength }) => index !== ofServices && prefixLength < addressBits(address.family));
   return new AddressRules({
     serviceCidrs: [],
     nodes: [],
     nodeIps: [...(objects.node ? nodeIpsOf(objects.node) : []), ...(nodeIp ? [nodeIp] : [])],
-    ownAddresses: own.map(({ address }) => address),
+    ownAddresses: localAddressesOf(node.addresses(), ofServices).own,
     apiServer: origin.kind === 'api' ? tryParseIp(origin.host) : undefined,
     apiService: objects.services.find((service) => objectName(service) === API_SERVER_SERVICE),
     apiSlices: [],

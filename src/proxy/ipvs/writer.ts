@@ -75,7 +75,8 @@ export class Writer {
   }
 
   /**
-   * Removes what is being drained and has no connections any more, or whose grace period is over. Throws KernelError for what is refused.
+   * Removes what is being drained and has no connections any more, or whose grace period is over. Throws KernelError
+   * for what is refused.
    */
   *removeDrained({ layout, state }: Target): Steps<void> {
     const { kernel, draining, made, clock, gracePeriodMs } = this.#options;

@@ -1,4 +1,12 @@
-import type { Cidr, Clock, IpAddress, IpFamily, Rest, SyncRunnerOptions } from '../../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  type Clock,
+  type IpAddress,
+  type IpFamily,
+  type Rest,
+  type SyncRunnerOptions,
+} from '../../core/index.ts';
 import type { NodeSettings, Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
 import type { Dataplane } from './dataplane.ts';
 import type { ProxyObserver } from './events.ts';
@@ -21,6 +29,20 @@ export interface LocalAddresses {
   readonly all: readonly IpAddress[];
   /** The node's own, which may be no Service's: without those that were put there to float from node to node. */
   readonly own: readonly IpAddress[];
+}
+
+/**
+ * Of the addresses on interfaces those that are the node's: not what is on the device of Services, and its own come with a network.
+ *
+ * @param ofServices index of that device; undefined: it is not there
+ */
+export function localAddressesOf(
+  listed: readonly { readonly index: number; readonly address: IpAddress; readonly prefixLength: number }[],
+  ofServices: number | undefined,
+): LocalAddresses {
+  const held = listed.filter(({ index }) => index !== ofServices);
+  const inNetworks = held.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
+  return { all: held.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
 }
 
 export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {

@@ -12,5 +12,5 @@ export {
 export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
 export { FamilyProxy } from './family-proxy.ts';
-export type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
+export { type FamilyProxyOptions, type LocalAddresses, localAddressesOf } from './family-proxy-options.ts';
 export { type Blame, type LeftOut, LeftOutPorts } from './left-out.ts';

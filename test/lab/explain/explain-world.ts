@@ -108,7 +108,8 @@ export class ExplainWorld {
   }
 
   /**
-   * Asks, and holds the exit status to the verdict; with flags by the program, which takes a fifth of a second of a processor to start.
+   * Asks, and holds the exit status to the verdict; with flags by the program, which takes a fifth of a second of a
+   * processor to start.
    */
   async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
     if (flags.length === 0) {
@@ -146,7 +147,8 @@ export class ExplainWorld {
   }
 
   /**
-   * Waits until the agent has mended all that an earlier test broke: it has tracked flows forgotten for each sync, a second after it too.
+   * Waits until the agent has mended all that an earlier test broke: it has tracked flows forgotten for each sync, a
+   * second after it too.
    */
   async atRest(): Promise<void> {
     const syncs = () => this.agent!.logs().filter(({ msg }) => msg === 'Synced').length;

@@ -29,7 +29,8 @@ afterAll(async () => {
 });
 
 /**
- * A TCP socket (in pod web) that listens, and takes no connection unless `accepts`; options of SOL_SOCKET by number, as perl writes them.
+ * A TCP socket (in pod web) that listens, and takes no connection unless `accepts`; options of SOL_SOCKET by number, as
+ * perl writes them.
  */
 async function listen(at: string, port: number, options: string, accepts = false, on: Host = web): Promise<void> {
   const script = `use Socket;

@@ -1,6 +1,6 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
+import { isNetworkName, isPodLink, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import {
   attempt,
@@ -80,9 +80,7 @@ export async function uninstallCni(options: UninstallOptions): Promise<string[]>
 function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOptions): string[] {
   const reservations = entries(join(dataDir, network)).filter((name) => tryParseIp(name) !== undefined).length;
   const kept = new Spool(spoolDir).count();
-  const links = withNetlink(NETLINK_ROUTE, listLinks).filter(
-    ({ kind, alias }) => kind === 'veth' && alias.startsWith(`${network}/`),
-  ).length;
+  const links = withNetlink(NETLINK_ROUTE, listLinks).filter((link) => isPodLink(link, network)).length;
   return [
     ...(links > 0 ? [`links: ${links}`] : []),
     ...(reservations > 0 ? [`reserved addresses: ${reservations}`] : []),

@@ -65,7 +65,8 @@ export class PluginService {
   #stopping = false;
   #settled: () => void = () => {};
   /**
-   * Resolves when the kept DELs were looked through for the first time, that took too long, or the service stops: ADDs are served then.
+   * Resolves when the kept DELs were looked through for the first time, that took too long, or the service stops: ADDs
+   * are served then.
    */
   readonly open = new Promise<void>((resolve) => {
     this.#settled = resolve;

@@ -14,7 +14,8 @@ import type { PortReading } from './traffic-book.ts';
 import type { TrafficSource } from './traffic-source.ts';
 
 /**
- * Events wait in the kernel for so long: to be woken for each would cost more than to count it. The queue has room for 50,000 a second.
+ * Events wait in the kernel for so long: to be woken for each would cost more than to count it. The queue has room for
+ * 50,000 a second.
  */
 const COLLECT_MS = 250;
 /** Read before others of the event loop get their turn: some 10 ms. */

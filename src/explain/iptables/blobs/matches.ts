@@ -123,7 +123,8 @@ function statistic(blob: Blob): Option[] | undefined {
 }
 
 /**
- * xt_physdev_info: `char physindev[16], in_mask[16], physoutdev[16], out_mask[16]; u8 invert, bitmask`, <linux/netfilter/xt_physdev.h>.
+ * xt_physdev_info: `char physindev[16], in_mask[16], physoutdev[16], out_mask[16]; u8 invert, bitmask`,
+ * <linux/netfilter/xt_physdev.h>.
  */
 function physdev(blob: Blob): Option[] {
   const given = (bit: number, name: string, values: readonly string[] = []) =>

@@ -3,7 +3,8 @@ import { readRecentList } from '../../../sys/index.ts';
 import type { Facts } from '../../iptables/index.ts';
 
 /**
- * The lists of `-m recent` in the kernel, each read once. How long ago it saw an address it counts in ticks whose length it does not tell.
+ * The lists of `-m recent` in the kernel, each read once. How long ago it saw an address it counts in ticks whose
+ * length it does not tell.
  */
 export function recentListsHere(): Required<Pick<Facts, 'recent'>>['recent'] {
   const lists = new Map<string, ReadonlySet<string> | undefined>();

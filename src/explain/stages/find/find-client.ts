@@ -179,7 +179,8 @@ function nodeClient(target: Target, node: NodeView, report: Report): Client | un
 }
 
 /**
- * Once the kernel has chosen an address to connect from it asks for the route again, with that (ip_route_connect, include/net/route.h).
+ * Once the kernel has chosen an address to connect from it asks for the route again, with that (ip_route_connect,
+ * include/net/route.h).
  */
 function begins(source: IpAddress, target: Target, node: NodeView, report: Report): boolean {
   const flow = flowOf(target, { destinationPort: target.port });

@@ -152,7 +152,8 @@ export function whereServed(
 }
 
 /**
- * An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP).
+ * An address of the node, as its Node object has it: one that a link here has, before others by which it is known
+ * elsewhere (ExternalIP).
  */
 export function ownAddress(
   knowledge: Knowledge,

@@ -13,7 +13,8 @@ interface Way {
 }
 
 /**
- * Whether a packet to a number that is no NodePort stays for this node, and no process listens there. What drops it besides is not why.
+ * Whether a packet to a number that is no NodePort stays for this node, and no process listens there. What drops it
+ * besides is not why.
  */
 export function isNobodys({ target }: Asked, { result, goal }: Way, node: NodeView): boolean {
   if (result.end.kind === 'cannot tell' || goal?.address !== formatIpPort(target.ip, target.port)) return false;

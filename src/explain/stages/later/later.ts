@@ -167,7 +167,8 @@ function lookAtAnswers(
 }
 
 /**
- * Whether packets of a flow may pass all rules by, once it is in a flow table: those that this node sends on (nf_flow_offload_ip_hook).
+ * Whether packets of a flow may pass all rules by, once it is in a flow table: those that this node sends on
+ * (nf_flow_offload_ip_hook).
  */
 function mayPassBy({ client }: Asked, goal: Goal, node: NodeView): boolean {
   return client.kind !== 'node' && originOf(goal, node) !== 'this host' && node.hasFlowTables;

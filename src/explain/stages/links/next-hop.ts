@@ -53,7 +53,8 @@ export function bothHave(address: string, netns: string): string {
 }
 
 /**
- * An address of the pod's subnet that leads elsewhere, as a Service's, and that neither this node answers for nor a pod is known to have.
+ * An address of the pod's subnet that leads elsewhere, as a Service's, and that neither this node answers for nor a pod
+ * is known to have.
  */
 function unowned({ hop, entry }: NextHop, { ip, seenAs }: LocalPod, node: NodeView): Unheard | undefined {
   const text = formatIp(hop);
@@ -77,7 +78,8 @@ function unheardByNode(
   // This node asks for the pod first: with the address that it sends from, or with one of the link.
   const isHeard = own.some(({ index }) => index === link || ipEquals(hop, to));
   /**
-   * Whoever is asked learns who asks, in IPv6 by the source of the packet or a link-local address; nobody asks for a pod that is known.
+   * Whoever is asked learns who asks, in IPv6 by the source of the packet or a link-local address; nobody asks for a
+   * pod that is known.
    */
   const isTold =
     isUnknown(node.neighbour(pod.address, link ?? 0)) &&

@@ -70,7 +70,8 @@ function lookAtPodRoutes(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView
 }
 
 /**
- * IPVS routes packets without a source, and answers anew once they are translated back. Whether they have a way, as far as can be told.
+ * IPVS routes packets without a source, and answers anew once they are translated back. Whether they have a way, as far
+ * as can be told.
  */
 function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: NodeView, report: Report): boolean {
   const rule = node.ruleBySource(client.ip, target.ip);
@@ -225,7 +226,8 @@ function goBySeveral({ table }: Route, ip: IpAddress, node: NodeView): boolean {
 }
 
 /**
- * In words, how answers leave for somebody else than the client, which is on a link of this node; undefined: they do not, or it is not.
+ * In words, how answers leave for somebody else than the client, which is on a link of this node; undefined: they do
+ * not, or it is not.
  */
 function detourOnLink(answers: Route, ip: IpAddress, node: NodeView): string | undefined {
   const links = node.addresses.filter((one) => one.address.family === ip.family && cidrContains(one, ip));

@@ -5,7 +5,8 @@ import type { Origin } from '../../walk/index.ts';
 import type { Asked } from '../asked.ts';
 
 /**
- * The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who changes it on the way.
+ * The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who
+ * changes it on the way.
  */
 export function firstOf({ client, target }: Asked, node: NodeView): FirstPacket {
   const netns = client.kind === 'pod' ? client.pod.netns : undefined;

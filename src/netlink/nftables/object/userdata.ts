@@ -25,7 +25,8 @@ export function commentUserdata(comment: string | undefined): Uint8Array | undef
 }
 
 /**
- * The userdata of a set or map, without which `nft` prints integers in the wrong byte order, or as what it cannot read. Throws ERR_ENCODE.
+ * The userdata of a set or map, without which `nft` prints integers in the wrong byte order, or as what it cannot read.
+ * Throws ERR_ENCODE.
  */
 export function setUserdata(
   key: readonly DatatypeName[],

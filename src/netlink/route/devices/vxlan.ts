@@ -58,7 +58,8 @@ export interface Vxlan {
   /** One device for all networks; each packet says which (`external`). */
   readonly metadata: boolean;
   /**
-   * All that is otherwise than in a device made with `newVxlan` from what it asks for, in words of `ip link`: `tos 4`, `remote 192.0.2.9`.
+   * All that is otherwise than in a device made with `newVxlan` from what it asks for, in words of `ip link`: `tos 4`,
+   * `remote 192.0.2.9`.
    */
   readonly additions: readonly string[];
   /** Attributes we have no name for. */
